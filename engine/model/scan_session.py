@@ -1,0 +1,66 @@
+"""One log scan session: a row of sys.dm_cdc_log_scan_sessions (reference/monitoring.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+
+class ScanPhase(IntEnum):
+    """Phases of a scan as sys.dm_cdc_errors numbers them."""
+
+    READING_CONFIGURATION = 1
+    FIRST_SCAN = 2
+    SECOND_SCAN = 3
+    BUILDING_ROWS = 4
+    WRITING_ROWS = 5
+    SCHEMA_VERSIONING = 6
+    LAST_SCAN = 7
+    DONE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSession:
+    """The 21 columns, in order. Times are UTC; LSNs are text ``8:8:4``, '0' where the page says 0.
+
+    ``scan_phase`` is 'Aggregate' in session 0, otherwise the phase as text ('Done' when finished).
+    """
+
+    session_id: int
+    start_time: datetime
+    end_time: datetime | None
+    duration: int
+    scan_phase: str
+    error_count: int
+    start_lsn: str
+    current_lsn: str
+    end_lsn: str | None
+    tran_count: int
+    last_commit_lsn: str
+    last_commit_time: datetime | None
+    log_record_count: int
+    schema_change_count: int
+    command_count: int
+    first_begin_cdc_lsn: str
+    last_commit_cdc_lsn: str
+    last_commit_cdc_time: datetime | None
+    latency: int
+    empty_scan_count: int
+    failed_sessions_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanError:
+    """A row of sys.dm_cdc_errors; LSN texts as in ScanSession."""
+
+    session_id: int
+    phase_number: int
+    entry_time: datetime
+    error_number: int
+    error_severity: int
+    error_state: int
+    error_message: str
+    start_lsn: str
+    begin_lsn: str
+    sequence_value: str

@@ -1,0 +1,1 @@
+"""What a home needs to run: embedded PostgreSQL, Java, jars, processes."""

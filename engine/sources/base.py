@@ -1,0 +1,305 @@
+"""What the engine needs of a source, in the engine's words.
+
+A log is read in *pieces*: columnar batches of row images in log order. Scalars are `Lsn`;
+inside a piece positions are numpy arrays of the log's own 8-byte positions (``Lsn.at(position)``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.model.capture_instance import CaptureInstance
+from engine.model.lsn import Lsn
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimit:
+    """Bounds of one read: whole transactions, and about how many bytes a piece may hold in memory."""
+
+    maxtrans: int
+    piece_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogTransaction:
+    """A committed transaction of the log. Times are UTC; ``begin_time`` None where the log has none.
+
+    ``begin_lsn`` is the position of the first record read of it.
+    ``tran_id`` is the source's transaction id, big-endian bytes.
+    """
+
+    commit_lsn: Lsn
+    begin_lsn: Lsn
+    begin_time: datetime | None
+    commit_time: datetime
+    tran_id: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogColumn:
+    """A column of a relation as the log describes it; ``source_type`` and ``lake_type`` as in CapturedColumn."""
+
+    name: str
+    source_type: str
+    lake_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table's shape at one place of the log."""
+
+    source_object_id: int
+    schema: str
+    table: str
+    columns: tuple[LogColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationChanges:
+    """Row images of one relation shape, in log order, all arrays of one length n.
+
+    operation: uint8, 1 delete, 2 insert, 3 before and 4 after an update; a 3 is followed by its 4.
+    transaction: int32, index into the piece's ``transactions``.
+    command: int32, 1-based ordinal of the change within its transaction over all tables (3 and 4 share it).
+    position: uint64, log position of the change; counter: uint16, tells changes at one position apart.
+    images: n rows, one typed column for each of ``relation.columns`` (Arrow type of its ``lake_type``).
+    """
+
+    relation: Relation
+    operation: NDArray[np.uint8]
+    transaction: NDArray[np.int32]
+    command: NDArray[np.int32]
+    position: NDArray[np.uint64]
+    counter: NDArray[np.uint16]
+    images: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.operation)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceEnabled:
+    """The log's word that a capture instance begins; its start_lsn is that transaction's commit LSN.
+
+    ``instance`` is the whole definition (start_lsn None): the log alone is enough to restore it.
+    """
+
+    transaction: int
+    command: int
+    instance: CaptureInstance
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceDisabled:
+    """The log's word that a capture instance ends: changes of later transactions are not captured."""
+
+    transaction: int
+    command: int
+    capture_instance: str
+    object_id: int
+
+
+LogEvent = InstanceEnabled | InstanceDisabled
+
+
+@dataclass(frozen=True, slots=True)
+class LogPiece:
+    """Part of a read, in commit order.
+
+    transactions: those with changes or events here, ascending by commit LSN; transactions without
+    any (other databases' or uncaptured tables') do not occur.
+    open_tail: the last transaction goes on in the next piece; then the piece after begins with it.
+    record_count: log records (messages) that the piece was made from.
+    """
+
+    transactions: tuple[LogTransaction, ...]
+    changes: tuple[RelationChanges, ...]
+    events: tuple[LogEvent, ...]
+    open_tail: bool
+    record_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogIdentity:
+    """Which log this is: continuity holds only while it stays the same."""
+
+    system_identifier: str
+    timeline: int
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """What the source says of the log kept for us. Bytes; None where the source does not say.
+
+    ``wal_status`` is reserved, extended, unreserved or lost; ``active_pid`` the backend reading it.
+    """
+
+    slot: str
+    confirmed: Lsn
+    restart: Lsn
+    retained_bytes: int
+    wal_status: str
+    safe_wal_size: int | None
+    active_pid: int | None
+
+
+class LogSource(Protocol):
+    """A source's log, read by one capture process at a time. Not thread-safe."""
+
+    def identity(self) -> LogIdentity:
+        """The log's identity now. Raises SourceUnreachable, LogBroken when the slot is gone or lost."""
+        ...
+
+    def log_end(self) -> Lsn:
+        """The end of what is durable in the log now."""
+        ...
+
+    def read(self, after: Lsn, upto: Lsn, limit: ReadLimit) -> Iterator[LogPiece]:
+        """Transactions with ``after`` < commit LSN, committed before ``upto``, at most ``limit.maxtrans``.
+
+        Ends early when the limit is reached: then `exhausted` is False and the next read goes on
+        (cheaply when its ``after`` is where this one ended).
+        """
+        ...
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last finished read came to ``upto``, rather than to its limit."""
+        ...
+
+    def confirm(self, upto: Lsn) -> None:
+        """Everything up to the log position ``upto`` is durable: the source may truncate its log.
+
+        ``upto`` is the commit LSN of the last published transaction, or a log end that a read exhausted.
+        """
+        ...
+
+    def slot_state(self) -> SlotState:
+        """What the source keeps for this reader."""
+        ...
+
+    def close(self) -> None:
+        """Gives up connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProblem:
+    """Something to change at the source: what is wrong, and the statement or setting that mends it.
+
+    ``fatal`` is False where capture works all the same, only less well.
+    """
+
+    subject: str
+    problem: str
+    fix: str
+    fatal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a source table; types as in CapturedColumn. ``column_id`` is the source's own number."""
+
+    name: str
+    column_id: int
+    source_type: str
+    lake_type: str
+    nullable: bool
+    is_computed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceIndex:
+    """An index that may identify rows. ``columns`` in index order."""
+
+    name: str
+    columns: tuple[str, ...]
+    is_primary_key: bool
+    is_unique: bool
+    is_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table that could be tracked. ``row_estimate`` is the source's own, -1 when never analysed."""
+
+    source_object_id: int
+    schema: str
+    name: str
+    columns: tuple[SourceColumn, ...]
+    indexes: tuple[SourceIndex, ...]
+    row_estimate: int
+
+    @property
+    def primary_key(self) -> SourceIndex | None:
+        """The primary key, where there is one."""
+        return next((index for index in self.indexes if index.is_primary_key), None)
+
+
+class SourceAdmin(Protocol):
+    """What enabling, disabling and inspecting need of a source. Opens short connections of its own."""
+
+    def server(self) -> str:
+        """Kind and version in words: ``PostgreSQL 18.1``. Raises SourceUnreachable."""
+        ...
+
+    def check(self) -> Sequence[SourceProblem]:
+        """What keeps this database from being captured; empty when nothing does."""
+        ...
+
+    def tables(self) -> Sequence[SourceTable]:
+        """Every table of the database that could be tracked, by schema and name."""
+        ...
+
+    def table(self, schema: str, name: str) -> SourceTable | None:
+        """One table; None when it is not there."""
+        ...
+
+    def is_enabled(self) -> bool:
+        """Whether the source's side of enable_database is in place."""
+        ...
+
+    def enable_database(self) -> None:
+        """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
+
+        Raises CdcSchemaExists (22906), DatabaseNotEnabled's siblings 22908/22830 with the source's error.
+        """
+        ...
+
+    def disable_database(self, instances: Sequence[CaptureInstance]) -> None:
+        """Takes back enable_database and whatever tracking of ``instances`` left on tables.
+
+        Whether the slot and schema are there or not: what is missing is no error.
+        """
+        ...
+
+    def create_role(self, role: str) -> None:
+        """A gating role when the source has none of that name. Raises RoleNotCreated (22944)."""
+        ...
+
+    def enable_table(self, instance: CaptureInstance) -> None:
+        """One source transaction: full row images, publication, TRUNCATE guard, and the word in the log.
+
+        The log's word carries the whole ``instance``; `LogSource.read` returns it as InstanceEnabled.
+        Raises TableNotMarked (22832) with the source's error; then nothing has changed.
+        """
+        ...
+
+    def disable_table(self, instance: CaptureInstance, last_of_table: bool) -> None:
+        """The word in the log that ``instance`` ends; with ``last_of_table`` the table's tracking is taken back.
+
+        A table that has been dropped is no error. Raises TableNotUnmarked (22833).
+        """
+        ...
+
+    def mark(self) -> Lsn:
+        """A durable place in the log: everything committed before the call is below it."""
+        ...

@@ -1,0 +1,66 @@
+"""One PostgreSQL server and one SparkSession for the whole test process; each test its own database."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from engine.runtime.embedded_postgres import EmbeddedPostgres
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """The server shared by all tests: durable enough to be killed, not to lose power."""
+    server = EmbeddedPostgres(tmp_path_factory.mktemp("server") / "pg", {"fsync": "off"})
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[[], str]]:
+    """Makes empty databases; returns each one's libpq URI. Slots and databases go after the test."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"test_{next(_numbers)}"
+        with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        made.append(name)
+        return postgres.dsn(name)
+
+    yield make
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        for name in made:
+            connection.execute(
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s AND active",
+                [name],
+            )
+            connection.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
+            )
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def source_dsn(new_database: Callable[[], str]) -> str:
+    """An empty source database."""
+    return new_database()
+
+
+@pytest.fixture
+def control_dsn(new_database: Callable[[], str]) -> str:
+    """An empty control database, not yet migrated."""
+    return new_database()
+
+
+@pytest.fixture
+def lake_root(tmp_path: Path) -> Path:
+    """An empty lake."""
+    return tmp_path / "lake"
