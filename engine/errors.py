@@ -1,20 +1,555 @@
-"""Errors with the original's numbers (reference/errors.md): what callers catch and what users read."""
+"""Errors with the original's numbers (reference/errors.md): what callers catch and what users read.
+
+Numbers from 50000 on are ours, where the original has no such error. Severity 10 is a message about
+something that is no failure: the command line prints it and goes on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
 class CdcError(Exception):
     """An error as the original reports it: number, severity, state and text.
 
-    ``str()`` is the text; ``line()`` the form ``Msg N, Level L, State S: text``.
+    ``str()`` is the text, made of ``shape`` and the values given; ``line()`` the form
+    ``Msg N, Level L, State S: text``.
     """
 
     number: ClassVar[int] = 50000
     severity: ClassVar[int] = 16
     state: ClassVar[int] = 1
+    shape: ClassVar[str] = "{0}"
+
+    def __init__(self, *values: object) -> None:
+        super().__init__(*values)
+        self.text = self.shape.format(*values)
+
+    def __str__(self) -> str:
+        return self.text
 
     def line(self) -> str:
         """The one-line form that the command line prints on stderr."""
         return f"Msg {self.number}, Level {self.severity}, State {self.state}: {self}"
+
+
+# Databases
+
+
+class UnknownDatabase(CdcError):
+    """No source of that name is registered, or none was named and there is more than one."""
+
+    number = 911
+    shape = "Database '{0}' does not exist. {1}"
+
+
+class DatabaseNotEnabled(CdcError):
+    """The call needs a database that is enabled for change data capture."""
+
+    number = 22901
+    shape = "Database '{0}' is not enabled for change data capture. Enable it first: is_cdc_enabled is 0."
+
+
+class DatabaseAlreadyEnabled(CdcError):
+    """enable_db on a database that is enabled: nothing is done."""
+
+    number, severity = 22905, 10
+    shape = "Database '{0}' is already enabled for change data capture."
+
+
+class CdcSchemaExists(CdcError):
+    """The source has a schema ``cdc`` that is not ours."""
+
+    number = 22906
+    shape = (
+        "Database '{0}' cannot be enabled: it already has a user or schema named 'cdc'. Drop or rename it."
+    )
+
+
+class ObjectsNotCreated(CdcError):
+    """The source refused the objects that enable_db makes."""
+
+    number = 22908
+    shape = "Could not create the change data capture objects in database '{0}': {1}"
+
+
+class ObjectsNotDropped(CdcError):
+    """The source refused to drop what enable_db made."""
+
+    number = 22913
+    shape = "Could not drop the change data capture objects in database '{0}': {1}"
+
+
+class DatabaseNotMarkedEnabled(CdcError):
+    """The source could not be marked as enabled: command, error number and text of the source follow."""
+
+    number = 22830
+    shape = "Could not mark database {0} as enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+
+
+class DatabaseNotMarkedDisabled(CdcError):
+    """The source could not be marked as not enabled: command, error number and text of the source follow."""
+
+    number = 22831
+    shape = "Could not mark database {0} as not enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+
+
+# Enabling a table
+
+
+class ParameterEmpty(CdcError):
+    """A parameter that must be given is None or empty."""
+
+    number = 22963
+    shape = "Parameter '{0}' must not be null or empty."
+
+
+class TableMissing(CdcError):
+    """The source table does not exist."""
+
+    number = 22931
+    shape = "Source table '{0}.{1}' does not exist in this database."
+
+
+class TableInCdcSchema(CdcError):
+    """Tables of schema ``cdc`` cannot be captured."""
+
+    number = 22974
+    shape = "Table '{0}.{1}' is in schema 'cdc', whose tables cannot be captured."
+
+
+class ReservedColumnName(CdcError):
+    """A captured column has the name of a metadata column of change tables."""
+
+    number = 22975
+    shape = (
+        "Table '{0}.{1}' has a column with the reserved name '{2}'. Give a captured column list without it."
+    )
+
+
+class RoleNameEmpty(CdcError):
+    """@role_name is empty; None means no gating role."""
+
+    number = 22907
+    shape = "Parameter '@role_name' must not be empty. Use NULL for no gating role."
+
+
+class RoleNameInvalid(CdcError):
+    """@role_name is not a valid name of a role."""
+
+    number = 22938
+    shape = "'{0}' is not a valid role name."
+
+
+class RoleNotCreated(CdcError):
+    """The gating role does not exist and the source refused to create it."""
+
+    number = 22944
+    shape = "Could not create role '{0}' for change table '{1}': {2}"
+
+
+class CaptureInstanceExists(CdcError):
+    """The database has a capture instance of that name."""
+
+    number = 22926
+    shape = "Capture instance name '{0}' already exists in this database. Give another one."
+
+
+class CaptureInstanceNameTooLong(CdcError):
+    """The capture instance name has more than 100 characters."""
+
+    number = 22927
+    shape = "Capture instance name '{0}' is longer than 100 characters."
+
+
+class CaptureInstanceNameInvalid(CdcError):
+    """The capture instance name is no valid identifier."""
+
+    number = 22932
+    shape = "Capture instance name '{0}' is not a valid identifier."
+
+
+class TooManyInstances(CdcError):
+    """The table has two capture instances."""
+
+    number = 22962
+    shape = "Table '{0}.{1}' already has two capture instances. Disable one of them first."
+
+
+class IndexMissing(CdcError):
+    """@index_name is no index of the table."""
+
+    number = 22928
+    shape = "'{0}' is not an index of table '{1}.{2}'."
+
+
+class IndexNotUnique(CdcError):
+    """@index_name is neither unique nor the primary key."""
+
+    number = 22929
+    shape = "Index '{0}' of table '{1}.{2}' is neither unique nor the primary key: it does not identify rows."
+
+
+class IndexNullable(CdcError):
+    """A column of @index_name may be NULL."""
+
+    number = 22838
+    shape = "Index '{0}' of table '{1}.{2}' has nullable columns: {3}. All columns must be NOT NULL."
+
+
+class IndexDisabled(CdcError):
+    """@index_name is not usable now."""
+
+    number = 22980
+    shape = "Index '{0}' of table '{1}.{2}' is disabled (the source says it is not valid)."
+
+
+class TooManyIndexColumns(CdcError):
+    """The identifying index has more than 14 columns and net changes are asked for."""
+
+    number = 22865
+    shape = "Index '{0}' has {1} columns; net changes allow at most 14."
+
+
+class NoRowIdentifier(CdcError):
+    """Net changes are asked for, and there is neither a primary key nor an index name."""
+
+    number = 22939
+    shape = "Net changes need a primary key or @index_name; table '{0}.{1}' has neither. Use supports_net_changes = 0."
+
+
+class IdentifierNotCaptured(CdcError):
+    """The captured column list lacks columns that identify rows."""
+
+    number = 22943
+    shape = "The captured column list lacks columns that identify rows: {0}. Add them."
+
+
+class ColumnMissing(CdcError):
+    """The captured column list names a column that the table does not have."""
+
+    number = 22930
+    shape = "Column '{0}' of the captured column list is not in table '{1}.{2}'."
+
+
+class ColumnListUnmappable(CdcError):
+    """The captured column list cannot be read: an empty name, a name twice, or text after a quoted name."""
+
+    number = 22942
+    shape = "The captured column list cannot be mapped to columns of table '{0}.{1}': {2}."
+
+
+class QuotedNameNotTerminated(CdcError):
+    """A name in the captured column list begins with a quote or bracket that is never closed."""
+
+    number = 22965
+    shape = "The captured column list has a quoted name that is not terminated: {0}"
+
+
+class TooManyColumns(CdcError):
+    """More columns than the update mask of 128 bytes has bits."""
+
+    number = 22925
+    shape = "{0} columns are too many to capture: at most {1}."
+
+
+class FilegroupInvalid(CdcError):
+    """The source has no tablespace of that name (filegroup_name)."""
+
+    number = 22973
+    shape = "Filegroup '{0}' is not valid here: change tables lie in the lake. Leave @filegroup_name out."
+
+
+class NotABit(CdcError):
+    """An option that is 0 or 1 has another value."""
+
+    number = 22844
+    shape = "Option '{0}' must be 0 or 1."
+
+
+class SwitchIgnored(CdcError):
+    """@allow_partition_switch = 0 on a table that is not partitioned: noted, not a failure."""
+
+    number, severity = 22857, 10
+    shape = "@allow_partition_switch = 0 is ignored: table '{0}.{1}' is not partitioned."
+
+
+class TableNotMarked(CdcError):
+    """The source could not be told to log the table: command, error number and text of the source follow."""
+
+    number = 22832
+    shape = (
+        "Could not mark table {0} as enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+    )
+
+
+# Disabling a table
+
+
+class InstanceNotOfTable(CdcError):
+    """The capture instance is not one of the table's."""
+
+    number = 22960
+    shape = "Capture instance '{0}' is not enabled for table '{1}.{2}'."
+
+
+class TableNotTracked(CdcError):
+    """The table has no capture instance."""
+
+    number = 22985
+    shape = "Table '{0}.{1}' is not enabled for change data capture: is_tracked_by_cdc is 0."
+
+
+class TableNotUnmarked(CdcError):
+    """The source could not be told to stop logging the table: command, error number and text follow."""
+
+    number = 22833
+    shape = "Could not mark table {0} as not enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+
+
+class TableTruncateRefused(CdcError):
+    """TRUNCATE of a tracked table cannot be captured row by row."""
+
+    number = 4711
+    shape = "Cannot truncate table '{0}' because it is published for replication or enabled for change data capture."
+
+
+# Metadata
+
+
+class SchemaWithoutName(CdcError):
+    """help_change_data_capture got one of schema and table name without the other."""
+
+    number = 22972
+    shape = "Give both @source_schema and @source_name, or neither."
+
+
+class ObjectMissingOrDenied(CdcError):
+    """The capture instance does not exist, or the caller may not see it."""
+
+    number = 22981
+    shape = "Object does not exist or access is denied."
+
+
+# Jobs
+
+
+class JobTypeUnsupported(CdcError):
+    """A job type other than capture and cleanup."""
+
+    number = 22992
+    shape = "The @job_type {0} is not supported. Use 'capture' or 'cleanup'."
+
+
+class MaxTransOutOfRange(CdcError):
+    """@maxtrans is not positive."""
+
+    number = 22991
+    shape = "The value of @maxtrans must be greater than 0."
+
+
+class MaxScansOutOfRange(CdcError):
+    """@maxscans is not positive."""
+
+    number = 22970
+    shape = "The value of @maxscans must be greater than 0."
+
+
+class ContinuousNotABit(CdcError):
+    """@continuous is neither 0 nor 1."""
+
+    number = 22998
+    shape = "The value of @continuous must be 0 or 1."
+
+
+class PollingIntervalOutOfRange(CdcError):
+    """@pollinginterval is outside 0 … 86399 seconds."""
+
+    number = 22990
+    shape = "The value of @pollinginterval must be from 0 to 86399 seconds (24 hours)."
+
+
+class RetentionForCapture(CdcError):
+    """@retention or @threshold was given for a capture job."""
+
+    number = 22995
+    shape = "@retention and @threshold cannot be given for a capture job."
+
+
+class CaptureParametersForCleanup(CdcError):
+    """Parameters of the capture job were given for a cleanup job."""
+
+    number = 22996
+    shape = "@maxtrans, @maxscans, @continuous and @pollinginterval cannot be given for a cleanup job."
+
+
+class JobMissing(CdcError):
+    """The job is not in msdb.dbo.cdc_jobs."""
+
+    number = 22997
+    shape = "The '{0}' job of database '{1}' does not exist in msdb.dbo.cdc_jobs."
+
+
+# Scans
+
+
+class ScanAlreadyRunning(CdcError):
+    """Another process reads this database's log for change data capture."""
+
+    number = 22903
+    shape = "Another session ({0}) already reads the log of database '{1}' for change data capture."
+
+
+class MappingNotWritten(CdcError):
+    """Rows could not be added to cdc.lsn_time_mapping."""
+
+    number = 22858
+    shape = "Could not add entries to cdc.lsn_time_mapping: {0}"
+
+
+class LogRecordsNotProcessed(CdcError):
+    """Log records could not be turned into change rows."""
+
+    number = 22859
+    shape = "The log records of the scan could not be processed: {0}"
+
+
+class ChangesNotWritten(CdcError):
+    """Change rows could not be appended to change tables."""
+
+    number = 22863
+    shape = "Could not insert rows into change tables: {0}"
+
+
+class CaptureJobFailed(CdcError):
+    """The capture job gave up."""
+
+    number = 22864
+    shape = "The capture job of database '{0}' failed: {1}"
+
+
+# Queries
+
+
+class RangeOutsideValidity(CdcError):
+    """An endpoint is NULL or outside the validity interval, or the row filter option is unknown."""
+
+    number, severity, state = 313, 16, 3
+    shape = "An insufficient number of arguments were supplied for the procedure or function {0} ..."
+
+
+class InvalidObjectName(CdcError):
+    """The query function does not exist: no such capture instance, or no net changes for it."""
+
+    number, severity, state = 208, 16, 1
+    shape = "Invalid object name '{0}'."
+
+
+class SelectDenied(CdcError):
+    """The caller may not read the change data."""
+
+    number, severity, state = 229, 14, 5
+    shape = "The SELECT permission was denied on the object '{0}', database '{1}', schema 'cdc'."
+
+
+class InvalidTimeOperator(CdcError):
+    """map_time_to_lsn got a relational operator it does not know."""
+
+    number = 50010
+    shape = (
+        "'{0}' is not a relational operator of fn_cdc_map_time_to_lsn. Use 'largest less than', "
+        "'largest less than or equal', 'smallest greater than' or 'smallest greater than or equal'."
+    )
+
+
+# Ours
+
+
+class SourceUnreachable(CdcError):
+    """The source does not answer, or refuses the login: database, then the source's own words."""
+
+    number = 50001
+    shape = "Source database '{0}' cannot be reached: {1}"
+
+
+class SourceUnfit(CdcError):
+    """The source cannot be captured as it is; ``problems`` are lines of problem and fix."""
+
+    number = 50002
+    shape = "Source database '{0}' is not ready for change data capture:\n{1}"
+
+    def __init__(self, database: str, problems: Sequence[str]) -> None:
+        super().__init__(database, "\n".join(f"- {problem}" for problem in problems))
+        self.problems = tuple(problems)
+
+
+class LogBroken(CdcError):
+    """The log does not go on where capture stopped: slot lost or recreated, another server or timeline."""
+
+    number = 50003
+    shape = (
+        "The log of database '{0}' does not continue where capture stopped: {1}. Changes since then are lost. "
+        "Disable and enable the database, and load consumers anew."
+    )
+
+
+class AgentNotRunning(CdcError):
+    """The call needs the agent, and none serves this home."""
+
+    number = 50004
+    shape = "The agent is not running{0}. Start it: highwater start"
+
+    def __init__(self, consequence: str = "") -> None:
+        super().__init__(f": {consequence}" if consequence else "")
+
+
+class SyncTimeout(CdcError):
+    """What was asked of the agent did not happen in time: what, seconds, and the reason known."""
+
+    number = 50005
+    shape = "{0} did not happen within {1:g} s: {2}"
+
+
+class HomeTooNew(CdcError):
+    """The home or the control database was written by a newer version of this program."""
+
+    number = 50006
+    shape = "{0} was written by a newer version of Highwater ({1}). Use that version, or another home."
+
+
+class LeaseLost(CdcError):
+    """Another capture process has taken over this database: nothing was published."""
+
+    number = 50007
+    shape = (
+        "The lease on database '{0}' with token {1} is no longer current: another capture process took over."
+    )
+
+
+class DatabaseExists(CdcError):
+    """A source of that name is registered with another DSN."""
+
+    number = 50008
+    shape = "A database named '{0}' is already registered, for {1}. Choose another name."
+
+
+class NameInvalid(CdcError):
+    """A database name that cannot be used in paths and commands."""
+
+    number = 50009
+    shape = "'{0}' is not a valid database name: 1 to 128 characters, no control characters, slashes or blanks at the ends."
+
+
+class ControlUnreachable(CdcError):
+    """The control database does not answer: the server's own words follow."""
+
+    number = 50011
+    shape = "The control database cannot be reached: {0}. Is Highwater started? highwater start"
+
+
+class BadDsn(CdcError):
+    """A DSN that is no libpq URI: the reason follows, never the DSN (it may hold a password)."""
+
+    number = 50012
+    shape = "The DSN is not a valid libpq URI: {0}. Write postgresql://user:password@host:port/database"
