@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import os
+import secrets
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from pyspark.sql import SparkSession
 
+from engine.lake.spark import ConnectEndpoint, build_session
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 
 _numbers = itertools.count(1)
@@ -43,7 +48,8 @@ def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[[], str]]:
                 [name],
             )
             connection.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s",
+                [name],
             )
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -64,3 +70,23 @@ def control_dsn(new_database: Callable[[], str]) -> str:
 def lake_root(tmp_path: Path) -> Path:
     """An empty lake."""
     return tmp_path / "lake"
+
+
+@pytest.fixture(scope="session")
+def connect_endpoint() -> ConnectEndpoint:
+    """Where the session of the tests is served over Spark Connect."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return ConnectEndpoint(probe.getsockname()[1], secrets.token_hex(16))
+
+
+@pytest.fixture(scope="session")
+def spark(connect_endpoint: ConnectEndpoint) -> Iterator[SparkSession]:
+    """The one classic SparkSession with Delta, also served at ``connect_endpoint``."""
+    session = build_session("local[2]", "1g", _delta_jars(), connect_endpoint)
+    yield session
+    session.stop()
+
+
+def _delta_jars() -> list[Path]:
+    return sorted(Path(os.environ.get("HIGHWATER_JARS", "/tmp/jars")).glob("*.jar"))

@@ -1,0 +1,123 @@
+"""The one Spark session of the agent, and clients of it over Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSparkSession
+
+SESSION_DEFAULTS: Mapping[str, str] = {
+    "spark.app.name": "highwater",
+    "spark.log.level": "WARN",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    # Change tables are many and small: 50 partitions a snapshot cost seconds (design/performance.md, 3).
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # Two columns may differ only in case in the source; the lake keeps them apart.
+    "spark.sql.caseSensitive": "true",
+}
+"""Every session's settings; ``extra`` of `build_session` goes over them."""
+
+_LOCAL_ONLY = frozenset({"spark.driver.bindAddress", "spark.driver.host", "spark.ui.enabled"})
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectEndpoint:
+    """Where the agent serves its session: a port of the loopback interface, and the token to show."""
+
+    port: int
+    token: str = field(repr=False)
+
+
+def build_session(
+    master: str,
+    driver_memory: str,
+    jars: Sequence[Path],
+    connect: ConnectEndpoint | None,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The process's classic session, made on the first call, with Delta, and served over Connect if asked.
+
+    jars: Delta's, put on the class path as they are (``spark.jars`` would copy them at every start).
+    extra: settings that win over `SESSION_DEFAULTS`. The warehouse, which nothing uses, is kept out of
+    the current folder. Anyone may read the JVM's command line, so every setting goes by a file of mode
+    0600 that is gone once the JVM has read it.
+    """
+    settings = _settings(master, driver_memory, jars, connect) | dict(extra or {})
+    if SparkContext._gateway is None:
+        with _submit_arguments(settings):
+            SparkContext._ensure_initialized(gateway=launch_gateway())
+    return cast(SparkSession, SparkSession.builder.getOrCreate())
+
+
+def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
+    """A session of its own on the agent's Spark, for queries.
+
+    The host must read ``localhost``: with an address in its place the client wants TLS and hangs.
+    Name columns in text there (``where("a > 1")``): `pyspark.sql.functions` follows the process's
+    environment, not the session, and this leaves the environment alone.
+    """
+    url = f"sc://localhost:{endpoint.port}/;token={endpoint.token}"
+    return cast(SparkSession, ConnectSparkSession.builder.remote(url).create())
+
+
+def _settings(
+    master: str, driver_memory: str, jars: Sequence[Path], connect: ConnectEndpoint | None
+) -> dict[str, str]:
+    local = master.startswith("local")
+    settings = {key: value for key, value in SESSION_DEFAULTS.items() if local or key not in _LOCAL_ONLY}
+    paths = [str(jar.resolve()) for jar in jars]
+    settings |= {
+        "spark.master": master,
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraClassPath": os.pathsep.join(paths),
+        "spark.sql.warehouse.dir": Path(tempfile.gettempdir(), "highwater-warehouse").as_uri(),
+    }
+    if not local:
+        settings["spark.jars"] = ",".join(paths)
+    if connect:
+        settings |= {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(connect.port),
+            "spark.connect.authenticate.token": connect.token,
+        }
+    return settings
+
+
+@contextmanager
+def _submit_arguments(settings: Mapping[str, str]) -> Iterator[None]:
+    """While it is open, a JVM that this process starts reads ``settings`` from a private file."""
+    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
+    with tempfile.NamedTemporaryFile("w", prefix="spark-", suffix=".conf", encoding="utf-8") as file:
+        file.writelines(f"{key}={_escaped(value)}\n" for key, value in settings.items())
+        file.flush()
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file '{file.name}' pyspark-shell"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PYSPARK_SUBMIT_ARGS"]
+            else:
+                os.environ["PYSPARK_SUBMIT_ARGS"] = before
+
+
+def _escaped(value: str) -> str:
+    """A value as a Java properties file reads it back."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
