@@ -1,0 +1,38 @@
+"""The dashboard as an ASGI application: Streamlit plus /api/health and Plotly's script.
+
+Served by ``python -m dashboard``, by ``streamlit run dashboard/asgi.py`` or by any ASGI server.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plotly
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse
+from starlette.routing import Route
+
+from dashboard.components.live_plot import PLOTLY_ROUTE
+
+_PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+async def health(_request: Request) -> JSONResponse:
+    """Whether the server answers; says nothing of capture (that is ``highwater status``)."""
+    return JSONResponse({"status": "ok", "service": "highwater dashboard"})
+
+
+async def plotly_script(_request: Request) -> FileResponse:
+    """Plotly from the installed package: nothing is fetched from elsewhere, nothing twice."""
+    return FileResponse(
+        _PLOTLY,
+        media_type="text/javascript",
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )
+
+
+app = st.App(
+    Path(__file__).with_name("app.py"),
+    routes=[Route("/api/health", health), Route(PLOTLY_ROUTE, plotly_script)],
+)

@@ -1,0 +1,75 @@
+"""Runs of scans that found nothing: how long the database was quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dashboard import format as fmt
+from dashboard import theme
+from dashboard.charts.chart import Chart, TimeRange, note, time_figure
+from dashboard.sessions import EmptyRun
+
+
+def empty_scans_chart(runs: Sequence[EmptyRun], span: TimeRange) -> Chart:
+    """``empty_scan_count`` growing over each run and reset by the scan that found transactions."""
+    figure = time_figure(span, 180, "scans")
+    x: list[str] = []
+    y: list[int] = []
+    for run in runs:
+        start, end = max(run.start, span.start), min(run.end or span.end, span.end)
+        x += [span.at(start), span.at(end), span.at(end)]
+        y += [0 if run.start >= span.start else run.scans, run.scans, 0]
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=y,
+            name="consecutive empty scans",
+            mode="lines",
+            line={"color": theme.NEUTRAL, "width": 1.5},
+            fill="tozeroy",
+            fillcolor=theme.NEUTRAL + "33",
+            hovertemplate="%{y:,} empty scans in a row<extra></extra>",
+            showlegend=True,
+        )
+    )
+    if runs:
+        _label_longest(figure, runs, span)
+    else:
+        note(figure, "No empty scan in this range")
+    return Chart(figure, _alt(runs), _table(runs, span))
+
+
+def _label_longest(figure: go.Figure, runs: Sequence[EmptyRun], span: TimeRange) -> None:
+    longest = max(runs, key=lambda run: run.scans)
+    end = min(longest.end or span.end, span.end)
+    figure.add_annotation(
+        x=span.at(end),
+        y=longest.scans,
+        text=f"longest: {fmt.number(longest.scans)}",
+        showarrow=False,
+        yanchor="bottom",
+        xanchor="right" if (end - span.start) > (span.end - span.start) / 2 else "left",
+        font={"size": 12},
+    )
+
+
+def _alt(runs: Sequence[EmptyRun]) -> str:
+    if not runs:
+        return "No empty scan in this range."
+    longest = max(runs, key=lambda run: run.scans)
+    return (
+        f"{fmt.plural(len(runs), 'run')} of empty scans; the longest has {fmt.plural(longest.scans, 'scan')}."
+    )
+
+
+def _table(runs: Sequence[EmptyRun], span: TimeRange) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "from": [span.at(run.start) for run in runs],
+            "to": [span.at(run.end) if run.end else "" for run in runs],
+            "empty_scan_count": [run.scans for run in runs],
+        }
+    )

@@ -1,0 +1,108 @@
+"""Latency of each scan session: from the commit at the source to the end of the scan that captured it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dashboard import format as fmt
+from dashboard import theme
+from dashboard.charts.chart import Chart, TimeRange, mark, note, time_figure
+from dashboard.sessions import EmptyRun, LatencyPoint
+from engine.model.scan_session import ScanError
+
+
+def latency_chart(
+    points: Sequence[LatencyPoint],
+    empty: Sequence[EmptyRun],
+    errors: Sequence[ScanError],
+    restarts: Sequence[datetime],
+    span: TimeRange,
+    logarithmic: bool = False,
+) -> Chart:
+    """Points at ``end_time``; empty runs lie on the baseline (their 0 is no latency), errors are crosses."""
+    figure = time_figure(span, 220, "seconds")
+    figure.add_trace(_points(points, span))
+    _add_empty_runs(figure, empty, span)
+    _add_errors(figure, errors, span)
+    for moment in restarts:
+        if span.start <= moment <= span.end:
+            mark(figure, span.at(moment), theme.NEUTRAL)
+    if logarithmic and points:
+        figure.update_yaxes(type="log", rangemode="normal")
+    if not points:
+        note(figure, "No transaction was captured in this range")
+    return Chart(figure, _alt(points, errors), _table(points, span))
+
+
+def _points(points: Sequence[LatencyPoint], span: TimeRange) -> go.Scatter:
+    return go.Scatter(
+        x=[span.at(point.end_time) for point in points],
+        y=[round(point.latency, 3) for point in points],
+        name="latency",
+        mode="lines+markers",
+        line={"color": theme.ACCENT, "width": 1},
+        marker={"size": 5, "color": theme.ACCENT},
+        customdata=[[p.session.session_id, p.session.tran_count, p.session.command_count] for p in points],
+        hovertemplate="%{y:,.2f} s · session %{customdata[0]}, %{customdata[1]:,} tran, "
+        "%{customdata[2]:,} cmd<extra></extra>",
+        showlegend=True,
+    )
+
+
+def _add_empty_runs(figure: go.Figure, empty: Sequence[EmptyRun], span: TimeRange) -> None:
+    x: list[str | None] = []
+    for run in empty:
+        start, end = max(run.start, span.start), min(run.end or span.end, span.end)
+        x += [span.at(start), span.at(end), None]
+    if x:
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=[0 if value else None for value in x],
+                name="empty scans",
+                mode="lines",
+                line={"color": theme.NEUTRAL, "width": 4},
+                hoverinfo="skip",
+                showlegend=True,
+            )
+        )
+
+
+def _add_errors(figure: go.Figure, errors: Sequence[ScanError], span: TimeRange) -> None:
+    shown = [error for error in errors if span.start <= error.entry_time <= span.end]
+    if shown:
+        figure.add_trace(
+            go.Scatter(
+                x=[span.at(error.entry_time) for error in shown],
+                y=[0] * len(shown),
+                name="errors",
+                mode="markers",
+                marker={"symbol": "x", "size": 10, "color": theme.FAILING},
+                customdata=[[e.error_number, e.error_message[:120]] for e in shown],
+                hovertemplate="Msg %{customdata[0]}: %{customdata[1]}<extra></extra>",
+                showlegend=True,
+            )
+        )
+
+
+def _alt(points: Sequence[LatencyPoint], errors: Sequence[ScanError]) -> str:
+    if not points:
+        return "No transaction was captured in this range."
+    worst = max(points, key=lambda point: point.latency)
+    text = f"Latency: last {fmt.duration(points[-1].latency)}, worst {fmt.duration(worst.latency)}"
+    return f"{text}; {fmt.plural(len(errors), 'error')}."
+
+
+def _table(points: Sequence[LatencyPoint], span: TimeRange) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "end_time": [span.at(point.end_time) for point in points],
+            "latency (s)": [round(point.latency, 3) for point in points],
+            "session_id": [point.session.session_id for point in points],
+            "tran_count": [point.session.tran_count for point in points],
+        }
+    )

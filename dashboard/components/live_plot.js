@@ -1,0 +1,67 @@
+// Draws a Plotly figure and updates it in place: zoom survives a tick, colours follow the theme.
+const SCRIPT = "highwater-plotly"
+
+function load(source) {
+  if (window.Plotly) return Promise.resolve(window.Plotly)
+  let script = document.getElementById(SCRIPT)
+  if (!script) {
+    script = document.createElement("script")
+    script.id = SCRIPT
+    script.src = source
+    document.head.append(script)
+  }
+  return new Promise((done, failed) => {
+    script.addEventListener("load", () => done(window.Plotly))
+    script.addEventListener("error", () => failed(new Error("Plotly could not be loaded")))
+  })
+}
+
+function themed(layout, element) {
+  const style = getComputedStyle(element)
+  const colour = (name, fallback) => style.getPropertyValue(name).trim() || fallback
+  const text = colour("--st-text-color", "#1D232B")
+  const line = colour("--st-border-color", "#D9DEE4")
+  const background = colour("--st-background-color", "#FFFFFF")
+  const axis = (given) => ({
+    gridcolor: line, linecolor: line, tickcolor: line, zerolinecolor: line, spikecolor: text, automargin: true,
+    ...given, tickfont: { color: text, size: 12 }, title: { ...(given || {}).title, font: { color: text, size: 12 } },
+  })
+  return {
+    ...layout,
+    autosize: true,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: text, family: colour("--st-font", "sans-serif"), size: 13 },
+    hoverlabel: { bgcolor: background, bordercolor: line, font: { color: text, size: 12 }, align: "left" },
+    legend: { ...layout.legend, font: { color: text, size: 12 }, bgcolor: "rgba(0,0,0,0)" },
+    annotations: (layout.annotations || []).map((note) => ({ ...note, font: { ...note.font, color: text } })),
+    xaxis: axis(layout.xaxis),
+    yaxis: axis(layout.yaxis),
+  }
+}
+
+export default function ({ data, parentElement }) {
+  let plot = parentElement.querySelector(".plot")
+  if (!plot) {
+    plot = document.createElement("div")
+    plot.className = "plot"
+    parentElement.append(plot)
+  }
+  const figure = JSON.parse(data.figure)
+  plot.style.height = `${figure.layout.height}px`
+  plot.setAttribute("role", "img")
+  plot.setAttribute("aria-label", data.alt)
+  const configuration = { responsive: true, displaylogo: false, displayModeBar: "hover",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d", "toImage"] }
+  let gone = false
+  const draw = () => load(data.source).then((Plotly) => {
+    if (!gone) Plotly.react(plot, figure.data, themed(figure.layout, parentElement), configuration)
+  })
+  draw()
+  const observer = new ResizeObserver(() => window.Plotly && plot.data && window.Plotly.Plots.resize(plot))
+  observer.observe(plot)
+  return () => {
+    gone = true
+    observer.disconnect()
+  }
+}

@@ -1,0 +1,225 @@
+"""Reading change rows through the engine, inside a background `Operation`.
+
+Filters and order are Spark expressions on the DataFrame the engine returns; nothing here imports Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.engine import Engine
+
+from dashboard.changes import COMMIT_TIME, Change, fold, page_of
+from dashboard.operations import Operation as Work
+from dashboard.ranges import End
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanSession
+
+PAGE = 200
+LATEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """What of a result is shown. Empty fields filter nothing; ``key`` is ``value`` or ``column=value``."""
+
+    operations: tuple[Operation, ...] = ()
+    column: str = ""
+    key: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.operations or self.column or self.key or self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeQuery:
+    """One question to a capture instance; ``last`` keeps only the newest so many rows."""
+
+    instance: CaptureInstance
+    net: bool
+    row_filter_option: str
+    start: End
+    end: End
+    last: int | None
+    filter: ChangeFilter
+
+    @property
+    def database(self) -> str:
+        """The database that is asked."""
+        return self.instance.database
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """One page of a result, newest first, and the LSNs the query ran with."""
+
+    changes: tuple[Change, ...]
+    from_lsn: Lsn
+    to_lsn: Lsn
+    number: int
+    has_more: bool
+
+
+def resolve(engine: Engine, query: ChangeQuery) -> tuple[Lsn, Lsn]:
+    """The LSNs of a query's range: times mapped as for (t1, t2], open ends from the validity interval."""
+    start = _lsn(engine, query.database, query.start, "smallest greater than or equal")
+    end = _lsn(engine, query.database, query.end, "largest less than or equal")
+    low = engine.get_min_lsn(query.database, query.instance.capture_instance)
+    high = engine.get_max_lsn(query.database)
+    return start or low, end or high or low
+
+
+def _lsn(engine: Engine, database: str, end: End, operator: str) -> Lsn | None:
+    if isinstance(end, datetime):
+        return engine.map_time_to_lsn(database, operator, end)
+    return end
+
+
+def result(engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn) -> Any:
+    """The DataFrame of the query function, filtered; in the function's own columns."""
+    read = engine.get_net_changes if query.net else engine.get_all_changes
+    frame = read(query.database, query.instance.capture_instance, from_lsn, to_lsn, query.row_filter_option)
+    for condition in conditions(query):
+        frame = frame.filter(condition)
+    return _newest_first(frame, query.net).limit(query.last) if query.last else frame
+
+
+def conditions(query: ChangeQuery) -> Iterable[str]:
+    """The filter as Spark SQL conditions, each safe for any value."""
+    chosen, instance = query.filter, query.instance
+    if chosen.operations:
+        yield f"`{OPERATION}` IN ({', '.join(str(int(operation)) for operation in chosen.operations)})"
+    if chosen.column in instance.column_names:
+        ordinal = instance.column_names.index(chosen.column) + 1
+        yield f"`{OPERATION}` IN (3, 4) AND {bit_set(ordinal)}"
+    if chosen.key:
+        yield _key_condition(chosen.key, instance)
+    if chosen.text:
+        texts = ", ".join(f"CAST({name(column)} AS STRING)" for column in _text_columns(instance))
+        yield f"contains(lower(concat_ws(char(10), {texts})), lower({literal(chosen.text)}))"
+
+
+def bit_set(ordinal: int) -> str:
+    """The condition that the mask has this 1-based bit: ordinal 1 is the lowest bit of the last byte."""
+    byte, bit = divmod(ordinal - 1, 8)
+    octet = f"hex(substring(`{UPDATE_MASK}`, length(`{UPDATE_MASK}`) - {byte}, 1))"
+    return f"(CAST(conv({octet}, 16, 10) AS INT) & {1 << bit}) != 0"
+
+
+def _key_condition(key: str, instance: CaptureInstance) -> str:
+    parts = [part.partition("=") for part in key.split(",")]
+    named = [(column.strip(), value.strip()) for column, sign, value in parts if sign]
+    if named and all(column in instance.column_names for column, _ in named):
+        return " AND ".join(f"CAST({name(column)} AS STRING) = {literal(value)}" for column, value in named)
+    columns = instance.index_column_names or instance.column_names
+    return " OR ".join(f"CAST({name(column)} AS STRING) = {literal(key.strip())}" for column in columns)
+
+
+def _text_columns(instance: CaptureInstance) -> list[str]:
+    return [c.column_name for c in instance.columns if not c.lake_type.startswith(("array", "binary"))]
+
+
+def name(column: str) -> str:
+    """A column name in Spark SQL."""
+    return "`" + column.replace("`", "``") + "`"
+
+
+def literal(value: str) -> str:
+    """A string literal in Spark SQL."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _newest_first(frame: Any, net: bool) -> Any:
+    order = [START_LSN, OPERATION] if net else [START_LSN, SEQVAL, OPERATION]
+    return frame.orderBy(*order, ascending=[False] * len(order))
+
+
+def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> ChangePage:
+    """Page ``number`` (from 0), newest first, with commit times."""
+    work.step("finding the range")
+    from_lsn, to_lsn = resolve(engine, query)
+    work.step("reading changes")
+    frame = _newest_first(result(engine, query, from_lsn, to_lsn), query.net)
+    rows = work.rows(frame.offset(number * PAGE).limit(PAGE + 1))
+    shown = page_of(rows, PAGE)
+    _add_commit_times(engine, query.database, shown, work)
+    changes = fold(shown, query.instance.capture_instance, query.instance.column_names)
+    return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(rows) > PAGE)
+
+
+def count(engine: Engine, query: ChangeQuery, work: Work) -> int:
+    """How many rows the whole query returns."""
+    from_lsn, to_lsn = resolve(engine, query)
+    return work.count(result(engine, query, from_lsn, to_lsn))
+
+
+def _add_commit_times(engine: Engine, database: str, rows: Sequence[dict[str, Any]], work: Work) -> None:
+    commits = {str(row[START_LSN]) for row in rows}
+    if not commits:
+        return
+    mapping = engine.lsn_time_mapping(database)
+    condition = f"start_lsn IN ({', '.join(literal(commit) for commit in sorted(commits))})"
+    times = {row["start_lsn"]: _utc(row["tran_end_time"]) for row in work.rows(mapping.filter(condition))}
+    for row in rows:
+        row[COMMIT_TIME] = times.get(str(row[START_LSN]))
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    if value is None:
+        return None
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def read_latest(
+    engine: Engine,
+    instances: Sequence[CaptureInstance],
+    sessions: Sequence[ScanSession],
+    high: Lsn,
+    work: Work,
+) -> tuple[Change, ...]:
+    """The newest changes over all instances, from no further back than the last scans that found some."""
+    since = recent_start(sessions, LATEST * 2)
+    return _across(engine, instances, since, high, LATEST * 2, work)[:LATEST]
+
+
+def read_transaction(
+    engine: Engine, instances: Sequence[CaptureInstance], commit: Lsn, work: Work
+) -> tuple[Change, ...]:
+    """Everything one transaction changed, over all instances, newest first; at most PAGE changes."""
+    return _across(engine, instances, commit, commit, PAGE, work)
+
+
+def recent_start(sessions: Sequence[ScanSession], wanted: int) -> Lsn | None:
+    """The LSN since which the newest sessions captured ``wanted`` commands; None when they don't say."""
+    found = 0
+    for session in sorted(sessions, key=lambda s: s.start_time, reverse=True):
+        if session.session_id == 0 or not session.command_count:
+            continue
+        found += session.command_count
+        if found >= wanted:
+            first = Lsn.parse(session.first_begin_cdc_lsn)
+            return min(first, Lsn.parse(session.last_commit_cdc_lsn))
+    return None
+
+
+def _across(
+    engine: Engine, instances: Sequence[CaptureInstance], start: Lsn | None, end: Lsn, limit: int, work: Work
+) -> tuple[Change, ...]:
+    known = [i for i in instances if i.start_lsn is not None and i.start_lsn <= end]
+    changes: list[Change] = []
+    for instance in known:
+        low = engine.get_min_lsn(instance.database, instance.capture_instance)
+        frame = engine.get_all_changes(
+            instance.database, instance.capture_instance, max(low, start or low), end, "all update old"
+        )
+        rows = page_of(work.rows(_newest_first(frame, net=False).limit(limit + 1)), limit)
+        _add_commit_times(engine, instance.database, rows, work)
+        changes += fold(rows, instance.capture_instance, instance.column_names)
+    changes.sort(key=lambda change: (change.start_lsn, change.seqval or ""), reverse=True)
+    return tuple(changes)

@@ -1,0 +1,162 @@
+"""What every page shows at a glance: one immutable picture for each tick, shared by all viewers.
+
+It comes from the control database (and one short look at each source's slot), never from Spark.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from engine.engine import Engine
+from engine.monitoring.status import EngineStatus
+
+from engine.errors import CdcError
+from engine.model.capture_instance import CaptureInstance
+from engine.model.job import Job, JobType
+from engine.model.scan_session import ScanError, ScanSession
+from engine.model.source_database import SourceDatabase
+from engine.model.watermark import Watermarks
+from engine.sources.base import SlotState
+
+_log = structlog.get_logger(__name__)
+
+TICK = timedelta(seconds=1.5)
+"""A snapshot younger than this is shown as it is."""
+
+HISTORY = timedelta(hours=24)
+"""How far back sessions are kept for charts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseView:
+    """One database. ``sessions``: of the current agent run, with session 0; ``history``: across runs."""
+
+    database: SourceDatabase
+    watermarks: Watermarks
+    instances: tuple[CaptureInstance, ...]
+    jobs: tuple[Job, ...]
+    sessions: tuple[ScanSession, ...]
+    history: tuple[ScanSession, ...]
+    errors: tuple[ScanError, ...]
+    slot: SlotState | None
+
+    @property
+    def name(self) -> str:
+        """The database's name."""
+        return self.database.name
+
+    @property
+    def capture_job(self) -> Job | None:
+        """The capture job, once a first table is enabled."""
+        return next((job for job in self.jobs if job.job_type is JobType.CAPTURE), None)
+
+    def instance(self, capture_instance: str | None) -> CaptureInstance | None:
+        """The instance of that name."""
+        return next((i for i in self.instances if i.capture_instance == capture_instance), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The picture taken at ``taken``; ``failure`` says why no newer one could be taken."""
+
+    taken: datetime
+    status: EngineStatus | None
+    databases: tuple[DatabaseView, ...] = ()
+    failure: Exception | None = None
+
+    def database(self, name: str | None) -> DatabaseView | None:
+        """The view of that database; the first one for an unknown name."""
+        known = next((view for view in self.databases if view.name == name), None)
+        return known or next(iter(self.databases), None)
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """Session history of one database, read on from where it ended."""
+
+    rows: dict[tuple[datetime, int], ScanSession] = field(default_factory=dict)
+
+    def read_on(self, engine: Engine, database: str, now: datetime) -> tuple[ScanSession, ...]:
+        since = max((start for start, _ in self.rows), default=now - HISTORY)
+        for session in engine.session_history(database, since):
+            if session.session_id:
+                self.rows[session.start_time, session.session_id] = session
+        for key in [key for key in self.rows if key[0] < now - HISTORY]:
+            del self.rows[key]
+        return tuple(self.rows.values())
+
+
+class SnapshotFeed:
+    """Takes snapshots while somebody looks: the first in the caller's time, later ones in the background."""
+
+    def __init__(
+        self, engine: Callable[[], Engine], clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._connect = engine
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._refreshing: threading.Thread | None = None
+        self._sessions: dict[str, _Sessions] = {}
+
+    def current(self) -> Snapshot:
+        """The newest snapshot at hand; starts taking the next one when this one is older than a tick."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return self.refresh()
+        if self._clock() - snapshot.taken > TICK and (
+            self._refreshing is None or not self._refreshing.is_alive()
+        ):
+            self._refreshing = threading.Thread(target=self.refresh, name="snapshot", daemon=True)
+            self._refreshing.start()
+        return snapshot
+
+    def refresh(self) -> Snapshot:
+        """Takes a snapshot now: after an action, or because someone asked."""
+        with self._lock:
+            try:
+                self._snapshot = self._take()
+            except Exception as error:  # noqa: BLE001 - shown as a banner over the last good picture
+                _log.warning("snapshot_failed", error=repr(error))
+                self._snapshot = self._failed(error)
+            return self._snapshot
+
+    def _failed(self, error: Exception) -> Snapshot:
+        last = self._snapshot
+        if last is None:
+            return Snapshot(self._clock(), None, (), error)
+        return Snapshot(last.taken, last.status, last.databases, error)
+
+    def _take(self) -> Snapshot:
+        engine, now = self._connect(), self._clock()
+        views = tuple(self._view(engine, database, now) for database in engine.databases())
+        return Snapshot(now, engine.status(), views)
+
+    def _view(self, engine: Engine, database: SourceDatabase, now: datetime) -> DatabaseView:
+        name = database.name
+        if not database.is_cdc_enabled:
+            return DatabaseView(database, engine.watermarks(name), (), (), (), (), (), None)
+        history = self._sessions.setdefault(name, _Sessions()).read_on(engine, name, now)
+        return DatabaseView(
+            database=database,
+            watermarks=engine.watermarks(name),
+            instances=tuple(engine.help_change_data_capture(name)),
+            jobs=tuple(engine.help_jobs(name)),
+            sessions=tuple(engine.scan_sessions(name, limit=100)),
+            history=history,
+            errors=tuple(engine.scan_errors(name)),
+            slot=_slot(engine, name),
+        )
+
+
+def _slot(engine: Engine, database: str) -> SlotState | None:
+    """The slot where the source answers; when it doesn't, `Engine.status` says so as a finding."""
+    try:
+        return engine.slot(database)
+    except CdcError as error:
+        _log.info("slot_unknown", database=database, error=str(error))
+        return None

@@ -1,0 +1,111 @@
+"""What a page needs at hand: the engine, the snapshot, operations, and how this viewer looks at them.
+
+One engine, one snapshot feed and one set of operations for the process, whoever looks; the
+viewer's choices (database, range, zone, live) are in the URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+import streamlit as st
+from engine.engine import Engine
+from engine.settings import Settings
+
+from dashboard.charts.chart import TimeRange
+from dashboard.format import Zone, zone_info
+from dashboard.operations import Operations
+from dashboard.sessions import align_up, bucket_seconds
+from dashboard.snapshot import DatabaseView, Snapshot, SnapshotFeed
+
+RANGES = {
+    "15m": timedelta(minutes=15),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+}
+INTERVALS = {"2s": 2.0, "5s": 5.0, "10s": 10.0, "30s": 30.0, "paused": None}
+DEFAULT_INTERVAL = "5s"
+
+
+@st.cache_resource(show_spinner=False)
+def engine() -> Engine:
+    """The one engine of this process, a client of the home that the settings name."""
+    return Engine.open(Settings())
+
+
+@st.cache_resource(show_spinner=False)
+def feed() -> SnapshotFeed:
+    """The one snapshot feed of this process."""
+    return SnapshotFeed(engine)
+
+
+@st.cache_resource(show_spinner=False)
+def operations() -> Operations:
+    """The background operations of this process."""
+    return Operations()
+
+
+def now() -> datetime:
+    """The time pages go by."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """One viewer's choices. ``interval`` is None while paused; ``local`` is the browser's time zone."""
+
+    database: str | None
+    span: timedelta
+    zone: Zone
+    local: tzinfo
+    interval: float | None
+
+    @property
+    def axis_zone(self) -> tzinfo:
+        """The zone of chart axes (ages are no axis)."""
+        return UTC if self.zone is Zone.UTC else self.local
+
+    @property
+    def step(self) -> int:
+        """Seconds of a chart's bucket over this range."""
+        return bucket_seconds(self.span)
+
+    def axis(self, moment: datetime) -> TimeRange:
+        """The range up to ``moment``, its end rounded up to a bucket so that charts stand still between."""
+        end = align_up(moment, self.step)
+        return TimeRange(end - self.span, end, self.axis_zone)
+
+
+def viewer() -> Viewer:
+    """The choices in the header, which are in the URL."""
+    chosen = st.session_state
+    return Viewer(
+        database=chosen.get("db"),
+        span=RANGES[chosen.get("range") or "1h"],
+        zone=Zone(chosen.get("tz") or Zone.UTC),
+        local=zone_info(st.context.timezone),
+        interval=INTERVALS[chosen.get("live") or DEFAULT_INTERVAL],
+    )
+
+
+def snapshot() -> Snapshot:
+    """The newest picture of all databases."""
+    return feed().current()
+
+
+def selected() -> DatabaseView | None:
+    """The viewer's database in the newest picture; None when there is none at all."""
+    return snapshot().database(viewer().database)
+
+
+def live(body: Callable[[], None]) -> None:
+    """Draws ``body`` now and again at the viewer's interval (at most three of these on a page)."""
+    st.fragment(body, run_every=viewer().interval)()
+
+
+def changed() -> None:
+    """After an action: takes a new picture at once, so that the page shows its effect."""
+    feed().refresh()

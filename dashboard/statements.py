@@ -1,0 +1,156 @@
+"""What an action does, as T-SQL and as PySpark: shown before it runs, copied from the page. Pure text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The same action in both languages."""
+
+    tsql: str
+    pyspark: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnableTable:
+    """Arguments of sp_cdc_enable_table as the wizard collects them (None: the procedure's default)."""
+
+    source_schema: str
+    source_name: str
+    capture_instance: str | None = None
+    supports_net_changes: bool | None = None
+    role_name: str | None = None
+    index_name: str | None = None
+    captured_columns: tuple[str, ...] | None = None
+    allow_partition_switch: bool = True
+
+    @property
+    def captured_column_list(self) -> str | None:
+        """The comma list of the procedure; names quoted, so that a comma in one is no separator."""
+        if self.captured_columns is None:
+            return None
+        return ", ".join(quoted(name) for name in self.captured_columns)
+
+
+def quoted(name: str) -> str:
+    """A name in brackets."""
+    return "[" + name.replace("]", "]]") + "]"
+
+
+def text(value: str) -> str:
+    """An N'…' literal."""
+    return "N'" + value.replace("'", "''") + "'"
+
+
+def _opening(database: str) -> str:
+    return f"from engine import Engine, Lsn, Settings\n\nengine = Engine.open(Settings())\ndatabase = {database!r}\n"
+
+
+def enable_db(database: str) -> Statement:
+    """sp_cdc_enable_db."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_enable_db;",
+        _opening(database) + "engine.enable_db(database)",
+    )
+
+
+def enable_tables(database: str, tables: Sequence[EnableTable], with_database: bool) -> Statement:
+    """sp_cdc_enable_table for each table, the database itself first where it is not enabled yet."""
+    tsql = [f"USE {quoted(database)};"]
+    python = [_opening(database)]
+    if with_database:
+        tsql.append("EXEC sys.sp_cdc_enable_db;")
+        python.append("engine.enable_db(database)")
+    for table in tables:
+        tsql.append(_enable_table_tsql(table))
+        python.append(_enable_table_python(table))
+    return Statement("\n".join(tsql), "\n".join(python))
+
+
+def _enable_table_tsql(table: EnableTable) -> str:
+    arguments = [
+        f"@source_schema = {text(table.source_schema)}",
+        f"@source_name = {text(table.source_name)}",
+        f"@role_name = {text(table.role_name) if table.role_name is not None else 'NULL'}",
+    ]
+    if table.capture_instance is not None:
+        arguments.append(f"@capture_instance = {text(table.capture_instance)}")
+    if table.supports_net_changes is not None:
+        arguments.append(f"@supports_net_changes = {int(table.supports_net_changes)}")
+    if table.index_name is not None:
+        arguments.append(f"@index_name = {text(table.index_name)}")
+    if table.captured_column_list is not None:
+        arguments.append(f"@captured_column_list = {text(table.captured_column_list)}")
+    if not table.allow_partition_switch:
+        arguments.append("@allow_partition_switch = 0")
+    return "EXEC sys.sp_cdc_enable_table\n    " + ",\n    ".join(arguments) + ";"
+
+
+def _enable_table_python(table: EnableTable) -> str:
+    arguments = [repr(table.source_schema), repr(table.source_name), f"role_name={table.role_name!r}"]
+    for name in ("capture_instance", "supports_net_changes", "index_name", "captured_column_list"):
+        value = getattr(table, name)
+        if value is not None:
+            arguments.append(f"{name}={value!r}")
+    if not table.allow_partition_switch:
+        arguments.append("allow_partition_switch=False")
+    return f"engine.enable_table(database, {', '.join(arguments)})"
+
+
+def disable_table(database: str, source_schema: str, source_name: str, capture_instance: str) -> Statement:
+    """sp_cdc_disable_table."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_disable_table\n    @source_schema = {text(source_schema)},\n"
+        f"    @source_name = {text(source_name)},\n    @capture_instance = {text(capture_instance)};",
+        _opening(database)
+        + f"engine.disable_table(database, {source_schema!r}, {source_name!r}, {capture_instance!r})",
+    )
+
+
+def start_job(database: str) -> Statement:
+    """sp_cdc_start_job."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_start_job @job_type = N'capture';",
+        _opening(database) + "engine.start_job(database, 'capture')",
+    )
+
+
+def stop_job(database: str) -> Statement:
+    """sp_cdc_stop_job."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_stop_job @job_type = N'capture';",
+        _opening(database) + "engine.stop_job(database, 'capture')",
+    )
+
+
+def change_job(
+    database: str, maxtrans: int, maxscans: int, continuous: bool, pollinginterval: int
+) -> Statement:
+    """sp_cdc_change_job."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_change_job @job_type = N'capture',\n"
+        f"    @maxtrans = {maxtrans}, @maxscans = {maxscans}, @continuous = {int(continuous)}, "
+        f"@pollinginterval = {pollinginterval};",
+        _opening(database)
+        + f"engine.change_job(database, 'capture', maxtrans={maxtrans}, maxscans={maxscans}, "
+        f"continuous={continuous}, pollinginterval={pollinginterval})",
+    )
+
+
+def get_changes(
+    database: str, capture_instance: str, net: bool, from_lsn: str, to_lsn: str, row_filter_option: str
+) -> Statement:
+    """cdc.fn_cdc_get_all_changes_… or …net_changes_… over a closed interval of LSNs."""
+    kind = "net" if net else "all"
+    order = "" if net else "\nORDER BY __$start_lsn, __$seqval, __$operation"
+    return Statement(
+        f"USE {quoted(database)};\nDECLARE @from_lsn binary(10) = {from_lsn};\n"
+        f"DECLARE @to_lsn binary(10) = {to_lsn};\nSELECT *\n"
+        f"FROM cdc.{quoted(f'fn_cdc_get_{kind}_changes_{capture_instance}')}"
+        f"(@from_lsn, @to_lsn, {text(row_filter_option)}){order};",
+        _opening(database) + f"changes = engine.get_{kind}_changes(\n    database, {capture_instance!r}, "
+        f"Lsn.parse({from_lsn!r}),\n    Lsn.parse({to_lsn!r}), {row_filter_option!r},\n)\nchanges.show()",
+    )

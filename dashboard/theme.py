@@ -1,0 +1,78 @@
+"""Colours, glyphs and words, the same in every chart and table (never colour alone)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.model.change import Operation
+
+NEUTRAL = "#7A828C"
+ACCENT = "#3672D9"
+HEALTHY = "#12A07A"
+ATTENTION = "#B7791F"
+FAILING = "#C8401F"
+OVERLAP = "#A04FB5"
+
+CATEGORICAL = (
+    "#3672D9",
+    "#12A07A",
+    "#C8401F",
+    "#A04FB5",
+    "#9A8A3C",
+    "#1B8FA8",
+    "#D06A1E",
+    "#6B6FCF",
+    "#7A828C",
+    "#B84A78",
+)
+"""``chartCategoricalColors``: all ten, since a shorter list loses the theme's palette."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLook:
+    """How one ``__$operation`` code looks everywhere: glyph, short code, word, colour, pattern."""
+
+    glyph: str
+    code: str
+    word: str
+    colour: str
+    pattern: str = ""
+
+    @property
+    def label(self) -> str:
+        """Glyph and word, for tables."""
+        return f"{self.glyph} {self.word}"
+
+    @property
+    def tint(self) -> str:
+        """The row background."""
+        return self.colour + "22"
+
+
+OPERATIONS: dict[Operation, OperationLook] = {
+    Operation.DELETE: OperationLook("−", "D", "delete", "#C8401F"),
+    Operation.INSERT: OperationLook("+", "I", "insert", "#12A07A"),
+    Operation.UPDATE_OLD: OperationLook("‹", "UO", "update, before", "#9A8A3C", "/"),
+    Operation.UPDATE_NEW: OperationLook("›", "UN", "update, after", "#3672D9"),
+    Operation.MERGE: OperationLook("∗", "M", "merge", "#A04FB5"),
+}
+
+UPDATE = OperationLook("›", "U", "update", "#3672D9")
+"""An update folded into one row, old → new."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLook:
+    """An icon, a word and Streamlit's colour name for one state; red means failing, nothing else."""
+
+    icon: str
+    word: str
+    colour: str
+
+
+STATUS: dict[str, StatusLook] = {
+    "healthy": StatusLook(":material/check_circle:", "Healthy", "green"),
+    "attention": StatusLook(":material/warning:", "Attention", "orange"),
+    "failing": StatusLook(":material/error:", "Failing", "red"),
+    "unknown": StatusLook(":material/help:", "Unknown", "gray"),
+}
