@@ -1,0 +1,204 @@
+"""The Delta transactions of the Spark session's own JVM, over py4j.
+
+The classes are Delta's internal ones: this module is all that knows them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from engine.errors import CdcError
+from engine.lake.parquet_files import STATISTICS_COLUMNS, DataFile, PhysicalColumn, local_folder
+
+COMMIT_APP_ID = "highwater.start_lsn"
+"""appId of the SetTransaction whose version is the position of the last commit LSN in a table."""
+COMMAND_APP_ID = "highwater.command_id"
+"""appId of the SetTransaction whose version is the last ``__$command_id`` of that commit."""
+
+_NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
+"""Characters that a column name may have only in a table with column mapping."""
+
+
+class ChangeTableDiffers(CdcError):
+    """A table is already there with other columns than the capture instance has."""
+
+    number = 50020
+
+
+class DeltaTables:
+    """Creates, drops and opens Delta tables by path. Thread-safe."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm = Jvm(spark)
+        self._columns: dict[str, Mapping[str, PhysicalColumn]] = {}
+
+    def create(self, path: str, schema: pa.Schema) -> None:
+        """An empty table of ``schema``, all columns nullable, unless it is there."""
+        wanted = from_arrow_schema(schema)
+        if not DeltaTable.isDeltaTable(self._spark, path):
+            self._create(path, wanted)
+        found = self._spark.read.format("delta").load(path).schema
+        if _shape(found) != _shape(wanted):
+            raise ChangeTableDiffers(
+                f"The table at '{path}' has other columns than expected: "
+                f"{found.simpleString()}, not {wanted.simpleString()}."
+            )
+
+    def drop(self, path: str) -> None:
+        """Renames the folder away, so that no half a table stays behind a crash, then deletes it."""
+        hadoop_path = self._jvm.path(path)
+        files = hadoop_path.getFileSystem(self._jvm.hadoop_configuration)
+        self._jvm.delta_log_object.invalidateCache(self._jvm.session, hadoop_path)
+        self._columns.pop(path, None)
+        if files.exists(hadoop_path):
+            aside = self._jvm.path(f"{path}.dropped-{uuid.uuid4()}")
+            files.rename(hadoop_path, aside)
+            files.delete(aside, True)
+
+    def position(self, path: str) -> tuple[int, int]:
+        """Versions of our two SetTransactions in the table's newest state; 0 for none."""
+        versions = self._log(path).update(False, self._jvm.none, self._jvm.none).transactions()
+        commit, command = (versions.get(app_id) for app_id in (COMMIT_APP_ID, COMMAND_APP_ID))
+        return (commit.get() if commit.isDefined() else 0, command.get() if command.isDefined() else 0)
+
+    def begin(self, path: str) -> DeltaTransaction:
+        """A transaction on the table's newest version."""
+        transaction = self._log(path).startTransaction()
+        if path not in self._columns:
+            self._columns[path] = _physical_columns(transaction.metadata().schemaString())
+        return DeltaTransaction(self._spark, self._jvm, path, transaction, self._columns[path])
+
+    def checkpoint(self, path: str) -> None:
+        """Writes a checkpoint at the newest version."""
+        log = self._log(path)
+        log.checkpoint(log.update(False, self._jvm.none, self._jvm.none), self._jvm.none)
+
+    def _log(self, path: str) -> Any:
+        return self._jvm.for_table(self._jvm.session, path)
+
+    def _create(self, path: str, schema: StructType) -> None:
+        skipping = [name for name in schema.names if name in STATISTICS_COLUMNS]
+        builder = (
+            DeltaTable.createIfNotExists(self._spark)
+            .location(path)
+            .addColumns(schema)
+            .property("delta.dataSkippingStatsColumns", ",".join(f"`{name}`" for name in skipping))
+            # Checkpoints are the agent's, off the hot path: one in a commit costs five times the commit.
+            .property("delta.checkpointInterval", "1000000")
+        )
+        if any(_NEEDS_MAPPING & set(name) for name in schema.names):
+            builder = builder.property("delta.columnMapping.mode", "name")
+        builder.execute()
+
+
+class DeltaTransaction:
+    """One commit in the making: data files, then the position that they reach."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        jvm: Jvm,
+        path: str,
+        transaction: Any,
+        columns: Mapping[str, PhysicalColumn],
+    ) -> None:
+        self.columns = columns
+        self._spark = spark
+        self._jvm = jvm
+        self._path = path
+        self._transaction = transaction
+        self._actions: list[Any] = []
+
+    def add(self, files: Sequence[DataFile]) -> None:
+        """Files that are already in the table's folder."""
+        self._actions += [self._jvm.action(file.action()) for file in files]
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Rows that Spark writes: any file system that Hadoop knows."""
+        frame = self._spark.createDataFrame(rows).coalesce(1)
+        self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
+
+    def commit(self, commit: int, command: int, fsync: bool) -> None:
+        """Makes the files visible together with the position (commit, command)."""
+        for app_id, version in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
+            self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": version}})))
+        version = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
+        if fsync and (folder := local_folder(self._path)):
+            _flush_log_entry(folder / "_delta_log", version)
+
+
+class Jvm:
+    """The handful of JVM objects that commits need, looked up once: each look-up is a round trip."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        delta = jvm.org.apache.spark.sql.delta
+        self.session = spark._jsparkSession
+        self.hadoop_configuration = self.session.sessionState().newHadoopConf()
+        self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
+        self.delta_log_object = getattr(delta, "DeltaLog$").__getattr__("MODULE$")
+        self._action_object = getattr(delta.actions, "Action$").__getattr__("MODULE$")
+        self._python_utils = jvm.PythonUtils
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._converters = jvm.scala.jdk.javaapi.CollectionConverters
+        append = jvm.org.apache.spark.sql.SaveMode.Append
+        self.write = delta.DeltaOperations.Write(append, *[self.none] * 8)
+
+    def for_table(self, session: Any, path: str) -> Any:
+        """The log of the table at ``path``, from Delta's own cache."""
+        return self.delta_log_object.forTable(session, path)
+
+    def path(self, text: str) -> Any:
+        """A Hadoop path."""
+        return self._path(text)
+
+    def action(self, text: str) -> Any:
+        """An action of Delta's log from its JSON."""
+        return self._action_object.fromJson(text)
+
+    def as_seq(self, values: list[Any]) -> Any:
+        """A Scala Seq."""
+        return self._python_utils.toSeq(values)
+
+    def as_list(self, values: Any) -> Sequence[Any]:
+        """The elements of a Scala Seq."""
+        return list(self._converters.asJava(values))
+
+
+def _shape(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema]
+
+
+def _physical_columns(schema: str) -> Mapping[str, PhysicalColumn]:
+    """From Delta's schema text: how each column is called in Parquet."""
+    columns = {}
+    for field in json.loads(schema)["fields"]:
+        facts = field["metadata"]
+        columns[field["name"]] = PhysicalColumn(
+            facts.get("delta.columnMapping.physicalName", field["name"]), facts.get("delta.columnMapping.id")
+        )
+    return columns
+
+
+def _flush_log_entry(folder: Path, version: int) -> None:
+    """Hadoop renames the entry in place without a flush; the source may forget the changes only after one."""
+    entry = folder / f"{version:020d}.json"
+    for file in (entry, folder / f".{entry.name}.crc", folder):
+        if file.exists():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

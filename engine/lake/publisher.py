@@ -1,0 +1,138 @@
+"""Idempotent, parallel appends to change tables: one Delta commit a table.
+
+Small and large batches alike are written as Parquet by Arrow and committed by a transaction of the
+Spark session's own Delta, which is two to four times cheaper than a DataFrame append
+(design/performance.md, 3 and 4). Where Arrow cannot reach the table, Spark writes the files of the
+same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from engine.lake.delta_log import DeltaTables
+from engine.lake.parquet_files import local_folder, write_files
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class TablePosition:
+    """The last change a table has: its transaction's commit position and its ``__$command_id``."""
+
+    commit: int
+    command: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Rows for one table, in log order.
+
+    rows: of the table's schema; commits: each row's commit position, ascending;
+    commands: each row's ``__$command_id``, ascending within a commit.
+    """
+
+    path: str
+    rows: pa.Table
+    commits: NDArray[np.uint64]
+    commands: NDArray[np.int32]
+
+    def after(self, position: TablePosition) -> Append:
+        """The rows above ``position``: what a replay still has to write."""
+        new = (self.commits > position.commit) | (
+            (self.commits == position.commit) & (self.commands > position.command)
+        )
+        if new.all():
+            return self
+        first = int(np.argmax(new)) if new.any() else len(new)
+        return replace(
+            self, rows=self.rows.slice(first), commits=self.commits[first:], commands=self.commands[first:]
+        )
+
+    @property
+    def last(self) -> TablePosition:
+        """The position of the last row. There must be one."""
+        return TablePosition(int(self.commits[-1]), int(self.commands[-1]))
+
+
+class Publisher:
+    """Writes the lake's tables for the one capture process that owns them.
+
+    A table's commit carries the position it reaches, so a row is written once, however often and at
+    whatever batch boundaries the log is read again. ``fsync`` makes files and log entries survive a
+    power cut before `append` returns; it costs one flush a data file and one a commit.
+    """
+
+    def __init__(self, spark: SparkSession, threads: int = 2, fsync: bool = True) -> None:
+        self._tables = DeltaTables(spark)
+        self._threads = threads
+        self._fsync = fsync
+        self._positions: dict[str, TablePosition] = {}
+        self._lock = Lock()
+
+    def create(self, path: str, schema: pa.Schema) -> None:
+        """An empty Delta table, unless it is there. Raises ChangeTableDiffers when its columns are others."""
+        self._tables.create(path, schema)
+
+    def drop(self, path: str) -> None:
+        """Removes the table and its files; one that is not there is no error."""
+        with self._lock:
+            self._positions.pop(path, None)
+        self._tables.drop(path)
+
+    def position(self, path: str) -> TablePosition:
+        """Up to where the table has the log; (0, 0) for an empty one. Read once, then known."""
+        with self._lock:
+            known = self._positions.get(path)
+        if known is None:
+            known = TablePosition(*self._tables.position(path))
+            with self._lock:
+                self._positions[path] = known
+        return known
+
+    def append(self, appends: Sequence[Append], between: Callable[[], None] = lambda: None) -> int:
+        """Appends to each table what it does not have yet; the number of rows written.
+
+        Tables go in parallel, a commit each; ``between`` is called between two of them. When one fails,
+        the others still finish and then its error is raised: appending the same again completes it.
+        """
+        if len(appends) == 1:
+            return self._append(appends[0])
+        written = 0
+        with ThreadPoolExecutor(self._threads, "publisher") as pool:
+            futures = [pool.submit(self._append, append) for append in appends]
+            for done, future in enumerate(as_completed(futures), 1):
+                written += future.result()
+                if done < len(futures):
+                    between()
+        return written
+
+    def maintain(self, path: str) -> None:
+        """Writes a checkpoint of the table's log, so that readers need not replay it from the beginning."""
+        self._tables.checkpoint(path)
+
+    def _append(self, append: Append) -> int:
+        new = append.after(self.position(append.path))
+        if not len(new.commits):
+            return 0
+        with self._lock:
+            # Until the commit has answered nobody knows whether it is there.
+            del self._positions[append.path]
+        self._commit(new)
+        with self._lock:
+            self._positions[append.path] = new.last
+        return len(new.commits)
+
+    def _commit(self, append: Append) -> None:
+        transaction = self._tables.begin(append.path)
+        if folder := local_folder(append.path):
+            transaction.add(write_files(folder, append.rows, transaction.columns, self._fsync))
+        else:
+            transaction.add_rows(append.rows)
+        transaction.commit(append.last.commit, append.last.command, self._fsync)
