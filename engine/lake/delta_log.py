@@ -30,7 +30,7 @@ _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
 
 
-class ChangeTableDiffers(CdcError):
+class ChangeTableDiffers(CdcError):  # noqa: N818 - named like the errors of engine.errors
     """A table is already there with other columns than the capture instance has."""
 
     number = 50020
@@ -143,7 +143,7 @@ class Jvm:
     """The handful of JVM objects that commits need, looked up once: each look-up is a round trip."""
 
     def __init__(self, spark: SparkSession) -> None:
-        jvm = spark._jvm
+        jvm: Any = spark._jvm
         delta = jvm.org.apache.spark.sql.delta
         self.session = spark._jsparkSession
         self.hadoop_configuration = self.session.sessionState().newHadoopConf()

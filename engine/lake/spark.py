@@ -29,8 +29,9 @@ SESSION_DEFAULTS: Mapping[str, str] = {
     # Change tables are many and small: 50 partitions a snapshot cost seconds (design/performance.md, 3).
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    # Two columns may differ only in case in the source; the lake keeps them apart.
-    "spark.sql.caseSensitive": "true",
+    # Queries are text, and a column may be called ${x}.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.debug.maxToStringFields": "200",
 }
 """Every session's settings; ``extra`` of `build_session` goes over them."""
 
@@ -62,8 +63,8 @@ def build_session(
     settings = _settings(master, driver_memory, jars, connect) | dict(extra or {})
     if SparkContext._gateway is None:
         with _submit_arguments(settings):
-            SparkContext._ensure_initialized(gateway=launch_gateway())
-    return cast(SparkSession, SparkSession.builder.getOrCreate())
+            SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
+    return SparkSession.builder.getOrCreate()
 
 
 def connect_session(endpoint: ConnectEndpoint) -> SparkSession:

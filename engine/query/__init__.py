@@ -1,1 +1,1 @@
-"""Questions to the lake: all changes, net changes, LSNs and times. The same on classic and Connect sessions."""
+"""Questions to the lake: all changes, net changes, LSNs and times; on classic and Connect sessions alike."""

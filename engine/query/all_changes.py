@@ -1,0 +1,55 @@
+"""cdc.fn_cdc_get_all_changes_<capture_instance> (reference/functions.md, 1.1)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.lake.tables import Lake, lake_columns
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
+from engine.model.lsn import Lsn
+from engine.query.sql_text import delta_table, quoted, renamed
+from engine.query.validity import checked_range
+
+ALL = "all"
+ALL_UPDATE_OLD = "all update old"
+ALL_CHANGES_OPTIONS = (ALL, ALL_UPDATE_OLD)
+"""Row filter options: updates as their new row, or as their old and their new row."""
+
+
+def all_changes(
+    spark: SparkSession,
+    lake: Lake,
+    instance: CaptureInstance,
+    from_lsn: Lsn | None,
+    to_lsn: Lsn | None,
+    high: Lsn | None,
+    row_filter_option: str | None,
+) -> DataFrame:
+    """Every change committed in ``from_lsn`` … ``to_lsn``, in commit order and order of the transaction.
+
+    Returns ``__$start_lsn``, ``__$seqval``, ``__$operation``, ``__$update_mask``, then the captured columns.
+    high: the published high watermark. Raises RangeOutsideValidity.
+    """
+    asked = checked_range(
+        "cdc.fn_cdc_get_all_changes_",
+        instance,
+        from_lsn,
+        to_lsn,
+        high,
+        row_filter_option,
+        ALL_CHANGES_OPTIONS,
+    )
+    metadata = [(quoted(name), name) for name in (START_LSN, SEQVAL, OPERATION, UPDATE_MASK)]
+    captured = [
+        (quoted(column), name)
+        for column, name in zip(lake_columns(instance), instance.column_names, strict=True)
+    ]
+    condition = asked.condition(quoted(START_LSN))
+    if asked.row_filter_option == ALL:
+        condition += f" AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
+    order = ", ".join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))
+    table = delta_table(lake.change_table(instance.database, instance.capture_instance))
+    # The order is the inner query's: a captured column may be called like a column of the order.
+    in_order = f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"
+    return spark.sql(f"SELECT {renamed(metadata + captured)} FROM ({in_order})")

@@ -1,0 +1,109 @@
+"""cdc.fn_cdc_get_net_changes_<capture_instance> (reference/functions.md, 1.2)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.errors import InvalidObjectName
+from engine.lake.tables import Lake, lake_columns
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
+from engine.model.lsn import Lsn
+from engine.model.mask import mask_width
+from engine.query.sql_text import delta_table, quoted, renamed
+from engine.query.validity import checked_range
+
+ALL = "all"
+ALL_WITH_MASK = "all with mask"
+ALL_WITH_MERGE = "all with merge"
+NET_CHANGES_OPTIONS = (ALL, ALL_WITH_MASK, ALL_WITH_MERGE)
+"""Row filter options: operations; also the mask of all changes; insert and update as one operation."""
+
+_CHUNK_DIGITS = 14
+"""Hex digits of a mask that are combined as one non-negative bigint."""
+
+
+def net_changes(
+    spark: SparkSession,
+    lake: Lake,
+    instance: CaptureInstance,
+    from_lsn: Lsn | None,
+    to_lsn: Lsn | None,
+    high: Lsn | None,
+    row_filter_option: str | None,
+) -> DataFrame:
+    """One row for each row identifier changed in ``from_lsn`` … ``to_lsn``, with its final content.
+
+    Returns ``__$start_lsn`` (of the key's last change), ``__$operation``, ``__$update_mask`` (NULL unless
+    ``all with mask``), then the captured columns; no order. high: the published high watermark.
+    Raises RangeOutsideValidity, InvalidObjectName when the instance has no net changes.
+    """
+    if not instance.supports_net_changes or not instance.index_columns:
+        raise InvalidObjectName(f"cdc.fn_cdc_get_net_changes_{instance.capture_instance}")
+    asked = checked_range(
+        "cdc.fn_cdc_get_net_changes_",
+        instance,
+        from_lsn,
+        to_lsn,
+        high,
+        row_filter_option,
+        NET_CHANGES_OPTIONS,
+    )
+    table = delta_table(lake.change_table(instance.database, instance.capture_instance))
+    condition = asked.condition(quoted(START_LSN))
+    changes = f"SELECT * FROM {table} WHERE {condition} AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
+    columns = lake_columns(instance)
+    of_name = dict(zip(instance.column_names, columns, strict=True))
+    key = [of_name[name] for name in instance.index_column_names]
+    return spark.sql(
+        net_changes_text(
+            changes, key, list(zip(columns, instance.column_names, strict=True)), asked.row_filter_option
+        )
+    )
+
+
+def net_changes_text(changes: str, key: list[str], columns: list[tuple[str, str]], option: str) -> str:
+    """The SQL over ``changes``, a query for rows of a change table without operation 3.
+
+    key: columns that identify a row; columns: captured columns and how the result calls them.
+    The operation follows from a key's first and last one: whether it was there before, and is after.
+    """
+    order = f"struct({', '.join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))})"
+    mask = _combined_mask(len(columns)) if option == ALL_WITH_MASK else "CAST(NULL AS BINARY)"
+    first_and_last = (
+        f"SELECT min_by({quoted(OPERATION)}, {order}) AS first_operation, {mask} AS mask,"
+        f" max_by(struct(*), {order}) AS last FROM ({changes})"
+        f" GROUP BY {', '.join(quoted(name) for name in key)}"
+    )
+    last = f"last.{quoted(OPERATION)}"
+    written = (
+        f"{Operation.MERGE:d}"
+        if option == ALL_WITH_MERGE
+        else f"if(first_operation = {Operation.INSERT:d}, {Operation.INSERT:d}, {Operation.UPDATE_NEW:d})"
+    )
+    select = renamed(
+        [
+            (f"last.{quoted(START_LSN)}", START_LSN),
+            (f"if({last} = {Operation.DELETE:d}, {Operation.DELETE:d}, {written})", OPERATION),
+            ("mask", UPDATE_MASK),
+            *((f"last.{quoted(column)}", name) for column, name in columns),
+        ]
+    )
+    came_and_went = f"first_operation = {Operation.INSERT:d} AND {last} = {Operation.DELETE:d}"
+    return f"SELECT {select} FROM ({first_and_last}) WHERE NOT ({came_and_went})"
+
+
+def _combined_mask(columns: int) -> str:
+    """SQL for the union of a group's masks.
+
+    Spark combines no bits of binaries, so hex digits go through bigints a few bytes at a time. Inserts and
+    deletes have all bits set, hence so has any net row that a whole row takes part in.
+    """
+    digits = 2 * mask_width(columns)
+    text = f"lpad(hex({quoted(UPDATE_MASK)}), {digits}, '0')"
+    chunks = [(first, min(_CHUNK_DIGITS, digits - first)) for first in range(0, digits, _CHUNK_DIGITS)]
+    combined = [
+        f"lpad(hex(bit_or(CAST(conv(substr({text}, {first + 1}, {width}), 16, 10) AS BIGINT))), {width}, '0')"
+        for first, width in chunks
+    ]
+    return f"unhex(concat({', '.join(combined)}))"
