@@ -1,0 +1,85 @@
+"""Connections to a source: one session shape for every reader, and its errors as the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from engine.errors import SourceUnreachable
+from engine.model.lsn import Lsn
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+SESSION_SETTINGS = {
+    # Text of values must not depend on who set what on the role or the database.
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "xmloption": "content",
+    # A log read may wait for WAL to be flushed, a scan between pieces for a Delta commit.
+    "statement_timeout": "0",
+    "idle_session_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "default_transaction_read_only": "off",
+    "jit": "off",
+    # Names are written with their schema everywhere; nobody's function may stand in for pg_catalog's.
+    "search_path": "pg_catalog",
+}
+
+
+def connect(dsn: str, database: str, application_name: str, timeout: int = 10) -> Connection:
+    """An autocommit connection with `SESSION_SETTINGS`. ``database`` is the name errors speak of.
+
+    Raises SourceUnreachable.
+    """
+    try:
+        connection = psycopg.connect(
+            dsn,
+            autocommit=True,
+            connect_timeout=timeout,
+            application_name=application_name,
+            keepalives=1,
+            keepalives_idle=30,
+        )
+    except psycopg.Error as error:
+        raise SourceUnreachable(database, text_of(error)) from error
+    with unreachable(database):
+        for name, value in SESSION_SETTINGS.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+    return connection
+
+
+def text_of(error: psycopg.Error) -> str:
+    """The server's own words in one line, with its detail and hint where it gives them."""
+    diagnostic = error.diag
+    parts = [diagnostic.message_primary, diagnostic.message_detail, diagnostic.message_hint]
+    words = [part for part in parts if part]
+    return " ".join(words) if words else " ".join(str(error).split())
+
+
+@contextmanager
+def unreachable(database: str) -> Iterator[None]:
+    """Turns a lost connection into SourceUnreachable; other errors pass."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        if error.sqlstate is None or error.sqlstate[:2] in ("08", "57"):
+            raise SourceUnreachable(database, text_of(error)) from error
+        raise
+
+
+def position_text(position: int) -> str:
+    """A log position as PostgreSQL writes it: ``1A/2B3C4D5E``."""
+    return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
+
+
+def lsn_of(text: str) -> Lsn:
+    """From PostgreSQL's form of a log position."""
+    high, low = text.split("/")
+    return Lsn.at(int(high, 16) << 32 | int(low, 16))

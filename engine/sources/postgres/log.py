@@ -1,0 +1,229 @@
+"""The log of a PostgreSQL database, read through a logical replication slot of pgoutput."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+
+from engine.errors import LogBroken
+from engine.model.lsn import Lsn
+from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
+from engine.sources.postgres.connection import Connection, connect, lsn_of, unreachable
+from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
+from engine.sources.postgres.server_values import PostgresValues
+from engine.sources.postgres.slot import Peek, Slot, SlotName
+from engine.sources.postgres.transactions import TransactionMarker
+from engine.sources.postgres.types import TypeCatalog
+
+CHANGES_A_PEEK = 500_000
+"""Messages that one peek decodes at most (to the end of a transaction): about a second of the server's time."""
+
+_SCAN_SETTINGS = {"work_mem": "64MB", "logical_decoding_work_mem": "128MB"}
+
+
+class PostgresLog:
+    """`LogSource` over one slot. Two connections: one streams a peek, one asks and advances."""
+
+    def __init__(self, dsn: str, slot: str, publication: str, database: str | None = None) -> None:
+        """``database`` is the name that errors and log lines speak of; the DSN's own where it is None."""
+        name = database or str(psycopg.conninfo.conninfo_to_dict(dsn).get("dbname", dsn))
+        self._dsn = dsn
+        self._name = SlotName(slot, publication, name)
+        self._control_connection: Connection | None = None
+        self._stream_connection: Connection | None = None
+        self._reading: _Reading | None = None
+        self._exhausted = False
+        self._binary = True
+        self._commits: set[int] = set()
+        self._rows_unconfirmed = 0
+
+    # Facts
+
+    def identity(self) -> LogIdentity:
+        """The log's identity now. Raises SourceUnreachable, LogBroken when the slot is gone or lost."""
+        with unreachable(self._name.database):
+            state = self._slot().state()
+            if state.wal_status == "lost":
+                raise LogBroken(self._name.database, f"replication slot '{state.slot}' has lost WAL it needs")
+            row = self._control().execute(
+                "SELECT system_identifier::text, "
+                "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int FROM pg_control_system()"
+            ).fetchone()
+        assert row is not None
+        return LogIdentity(system_identifier=row[0], timeline=row[1], slot=state.slot)
+
+    def log_end(self) -> Lsn:
+        """The end of what is durable in the log now."""
+        with unreachable(self._name.database):
+            row = self._control().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        assert row is not None
+        return lsn_of(row[0])
+
+    def slot_state(self) -> SlotState:
+        """What the source keeps for this reader."""
+        with unreachable(self._name.database):
+            return self._slot().state()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last finished read came to ``upto``, rather than to its limit."""
+        return self._exhausted
+
+    # Reading
+
+    def read(self, after: Lsn, upto: Lsn, limit: ReadLimit) -> Iterator[LogPiece]:
+        """Transactions with ``after`` < commit LSN, committed before ``upto``, at most ``limit.maxtrans``.
+
+        What a peek brought beyond the limit is kept for a read that goes on where this one ended. A read
+        may also end early, where a peek came to its bound: `exhausted` is False then too.
+        Raises ScanAlreadyRunning, LogBroken, SourceUnreachable.
+        """
+        self._exhausted = False
+        left, found, changes = limit.maxtrans, False, CHANGES_A_PEEK + self._rows_unconfirmed
+        if self._reading is not None and not self._reading.may_go_on(after.position):
+            self._drop()
+        while left > 0:
+            reading = self._reading or self._peek(after.position, upto.position, changes)
+            shaped = self._next_block(reading, limit.piece_bytes)
+            if shaped is None:
+                self._reading = None
+                self._exhausted = reading.peek.complete and reading.peek.upto >= upto.position
+                if self._exhausted or (found and not reading.peek.complete):
+                    return
+                changes *= 2
+                continue
+            if not reading.takes(after.position, upto.position, left):
+                self._exhausted = True
+                return
+            piece = self._decoder().piece(shaped, *reading.taken)
+            if not piece.transactions:
+                continue
+            found = True
+            left -= len(piece.transactions) - piece.open_tail
+            self._commits.add(piece.transactions[-1].commit_lsn.position)
+            yield piece
+
+    def _peek(self, after: int, upto: int, changes: int) -> _Reading:
+        peek = Peek(self._stream(), self._name, upto, changes, self._binary)
+        self._reading = _Reading(peek, Shapes(self._catalog()), self._name.database, after)
+        return self._reading
+
+    def _next_block(self, reading: _Reading, piece_bytes: int) -> ShapedBlock | None:
+        """The block that has transactions to hand out; None when the peek is used up."""
+        try:
+            before = reading.peek.rows
+            shaped = reading.block(max(piece_bytes // 2, 1))
+            self._rows_unconfirmed += reading.peek.rows - before
+            return shaped
+        except BaseException:
+            # Whatever went wrong, half a peek can't be gone on with.
+            self._drop()
+            raise
+
+    def confirm(self, upto: Lsn) -> None:
+        """Everything up to the log position ``upto`` is durable: the source may truncate its log.
+
+        The slot gives again what commits at or after the position it is moved to, so for a commit LSN
+        it is moved one byte beyond. A commit LSN read before a restart is not known for one: that
+        transaction is decoded once more, and left out by ``after``.
+        """
+        position = upto.position
+        target = position + 1 if position in self._commits else position
+        with unreachable(self._name.database):
+            self._slot().advance(target)
+        self._commits = {commit for commit in self._commits if commit > position}
+        self._rows_unconfirmed = 0
+
+    def close(self) -> None:
+        """Gives up connections."""
+        self._drop()
+        for connection in (self._control_connection, self._stream_connection):
+            if connection is not None:
+                connection.close()
+        self._control_connection = self._stream_connection = None
+
+    # Connections
+
+    def _drop(self) -> None:
+        """Forgets the peek; a connection in the middle of one is of no use any more."""
+        if self._reading is not None and not self._reading.peek.finished and self._stream_connection is not None:
+            self._stream_connection.close()
+            self._stream_connection = None
+        self._reading = None
+
+    def _stream(self) -> Connection:
+        if self._stream_connection is None or self._stream_connection.closed:
+            self._stream_connection = connect(self._dsn, self._name.database, "highwater log reader")
+            for name, value in _SCAN_SETTINGS.items():
+                self._stream_connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        return self._stream_connection
+
+    def _control(self) -> Connection:
+        if self._control_connection is None or self._control_connection.closed:
+            self._control_connection = connect(self._dsn, self._name.database, "highwater log control")
+            self._catalog_of = TypeCatalog(self._control_connection)
+            encoding = self._control_connection.info.parameter_status("server_encoding")
+            server = PostgresValues(self._control_connection, self._name.database)
+            self._decoder_of = PieceDecoder(server, self._name.database, encoding != "SQL_ASCII")
+        return self._control_connection
+
+    def _slot(self) -> Slot:
+        return Slot(self._control(), self._name)
+
+    def _catalog(self) -> TypeCatalog:
+        self._control()
+        return self._catalog_of
+
+    def _decoder(self) -> PieceDecoder:
+        self._control()
+        return self._decoder_of
+
+
+class _Reading:
+    """A peek being handed out: its current block and how far that has been given."""
+
+    def __init__(self, peek: Peek, shapes: Shapes, database: str, after: int) -> None:
+        self.peek = peek
+        self.taken = (0, 0)
+        self._shapes = shapes
+        self._database = database
+        self._marker = TransactionMarker()
+        self._shaped: ShapedBlock | None = None
+        self._given = after
+        self._inside = False
+
+    def may_go_on(self, after: int) -> bool:
+        """Whether a read from ``after`` finds here all it needs: nothing above it has been given."""
+        return after >= self._given and not self._inside
+
+    def block(self, size: int) -> ShapedBlock | None:
+        """The block with transactions left; None when the peek has no more."""
+        if self._shaped is None or self.taken[1] == len(self._shaped.marked.commit):
+            goes_on = self._shaped is not None and self._shaped.open_tail
+            block = self.peek.block(size)
+            if block is None:
+                return None
+            self._shaped = ShapedBlock.of(self._marker.mark(block), self._shapes, self._database, goes_on)
+            self.taken = (0, 0)
+        return self._shaped
+
+    def takes(self, after: int, upto: int, left: int) -> bool:
+        """Sets ``taken`` to the transactions to hand out next; False when the next commits at ``upto`` or later."""
+        assert self._shaped is not None
+        marked, filled, start = self._shaped.marked, self._shaped.filled, self.taken[1]
+        first = max(start, int(np.searchsorted(marked.commit, after, "right")))
+        end = int(np.searchsorted(marked.commit, upto, "left"))
+        place = int(np.searchsorted(filled, first)) + left
+        if place < len(filled):
+            end = min(end, int(filled[place]))
+        if end <= start:
+            return len(marked.commit) == 0
+        self.taken = (min(first, end), end)
+        self._inside = self._shaped.open_tail and end == len(marked.commit)
+        # An open transaction's commit is not given until its last part is.
+        whole = end - self._inside
+        if whole > 0:
+            self._given = max(self._given, int(marked.commit[whole - 1]))
+        return True

@@ -1,0 +1,170 @@
+"""The replication slot: bounded peeks that stream, and moving it on."""
+
+from __future__ import annotations
+
+import select
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import pq, sql
+from psycopg.pq.abc import PGresult
+
+from engine.errors import LogBroken, ScanAlreadyRunning
+from engine.model.lsn import Lsn
+from engine.sources.base import SlotState
+from engine.sources.postgres.connection import Connection, lsn_of, position_text, text_of, unreachable
+from engine.sources.postgres.pgoutput import MessageBlock, frame
+
+_PEEK = """
+COPY (SELECT lsn, data FROM pg_catalog.pg_logical_slot_peek_binary_changes({slot}, {upto}, {changes},
+    'proto_version', '1', 'publication_names', {publication}, 'binary', {binary}, 'messages', 'true'))
+TO STDOUT (FORMAT binary)
+"""
+
+_STATE = """
+SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text,
+       greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn), 0)::bigint,
+       s.wal_status, s.safe_wal_size, s.active_pid
+FROM pg_replication_slots s WHERE s.slot_name = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotName:
+    """A slot, the publication read through it, and the database name that errors speak of."""
+
+    slot: str
+    publication: str
+    database: str
+
+
+class Peek:
+    """The messages of one peek, in blocks, as the server sends them.
+
+    The server decodes all of it first (and spills to its disk), then gives up the slot, so that it may
+    be moved on while rows are still being taken. Only what has been taken is in our memory.
+    """
+
+    def __init__(self, connection: Connection, name: SlotName, upto: int, changes: int, binary: bool) -> None:
+        """Messages of transactions committed before ``upto``; ends with the one that makes ``changes`` full.
+
+        Raises ScanAlreadyRunning when somebody else reads the slot, LogBroken, SourceUnreachable.
+        """
+        self.upto = upto
+        self.changes = changes
+        self.rows = 0
+        self.finished = False
+        self._name = name
+        self._pg = connection.pgconn
+        query = sql.SQL(_PEEK).format(
+            slot=sql.Literal(name.slot),
+            upto=sql.Literal(position_text(upto)),
+            changes=sql.Literal(changes),
+            publication=sql.Literal(_quoted_name(name.publication)),
+            binary=sql.Literal("true" if binary else "false"),
+        )
+        with unreachable(name.database):
+            self._pg.send_query(query.as_bytes(connection))
+            self._answered()
+            result = self._pg.get_result()
+            if result is not None and result.status != pq.ExecStatus.COPY_OUT:
+                raise self._refused(result)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the peek came to ``upto`` rather than to its bound; known once ``finished``."""
+        return self.finished and self.rows < self.changes
+
+    def block(self, size: int) -> MessageBlock | None:
+        """The next messages, about ``size`` bytes; None after the last."""
+        rows: list[memoryview | bytes] = []
+        taken, take = 0, self._pg.get_copy_data
+        with unreachable(self._name.database):
+            while taken < size and not self.finished:
+                length, data = take(1)
+                if length > 0:
+                    rows.append(data)
+                    taken += length
+                elif length == 0:
+                    self._wait()
+                else:
+                    self._finish()
+        block = frame(rows)
+        self.rows += len(block)
+        return block if len(block) else None
+
+    def _answered(self) -> None:
+        while self._pg.flush():
+            select.select([], [self._pg.socket], [])
+        while self._pg.is_busy():
+            self._wait()
+
+    def _wait(self) -> None:
+        # Blocks without holding the interpreter lock, unlike libpq's own waiting.
+        select.select([self._pg.socket], [], [])
+        self._pg.consume_input()
+
+    def _finish(self) -> None:
+        self._answered()
+        while (result := self._pg.get_result()) is not None:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                raise self._refused(result)
+            self._answered()
+        self.finished = True
+
+    def _refused(self, result: PGresult) -> Exception:
+        while self._pg.get_result() is not None:
+            pass
+        self.finished = True
+        error = psycopg.errors.error_from_result(result)
+        if isinstance(error, psycopg.errors.ObjectInUse):
+            return ScanAlreadyRunning(text_of(error), self._name.database)
+        if isinstance(error, _BROKEN):
+            return LogBroken(self._name.database, text_of(error))
+        return error
+
+
+# The slot or the publication is gone; the slot was invalidated; its WAL is no longer there.
+_BROKEN = (
+    psycopg.errors.UndefinedObject,
+    psycopg.errors.ObjectNotInPrerequisiteState,
+    psycopg.errors.UndefinedFile,
+)
+
+
+def _quoted_name(name: str) -> str:
+    """A name as SplitIdentifierString reads it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Slot:
+    """State of a slot and the ways to change it, over a connection that is not busy with a peek."""
+
+    def __init__(self, connection: Connection, name: SlotName) -> None:
+        self._connection = connection
+        self._name = name
+
+    def state(self) -> SlotState:
+        """Raises LogBroken when there is no such slot."""
+        row = self._connection.execute(_STATE, [self._name.slot]).fetchone()
+        if row is None:
+            raise LogBroken(self._name.database, f"replication slot '{self._name.slot}' does not exist")
+        confirmed, restart, retained, wal_status, safe_wal_size, active_pid = row
+        return SlotState(
+            slot=self._name.slot,
+            confirmed=lsn_of(confirmed) if confirmed else Lsn.ZERO,
+            restart=lsn_of(restart) if restart else Lsn.ZERO,
+            retained_bytes=retained or 0,
+            wal_status=wal_status or "lost",
+            safe_wal_size=safe_wal_size,
+            active_pid=active_pid,
+        )
+
+    def advance(self, upto: int) -> None:
+        """Moves the slot to ``upto`` unless it is there or farther already; never beyond what is durable."""
+        self._connection.execute(
+            "SELECT pg_replication_slot_advance(slot_name, least(%(upto)s::pg_lsn, pg_current_wal_flush_lsn())) "
+            "FROM pg_replication_slots WHERE slot_name = %(slot)s AND confirmed_flush_lsn < "
+            "least(%(upto)s::pg_lsn, pg_current_wal_flush_lsn())",
+            {"upto": position_text(upto), "slot": self._name.slot},
+        )
