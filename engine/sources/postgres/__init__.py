@@ -1,0 +1,1 @@
+"""PostgreSQL as a source: its log through a pgoutput slot, and what enabling needs."""

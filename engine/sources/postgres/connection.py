@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,9 +50,16 @@ def connect(dsn: str, database: str, application_name: str, timeout: int = 10) -
     except psycopg.Error as error:
         raise SourceUnreachable(database, text_of(error)) from error
     with unreachable(database):
-        for name, value in SESSION_SETTINGS.items():
-            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        configure(connection, SESSION_SETTINGS)
     return connection
+
+
+def configure(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Sets these for the session, in one round trip."""
+    connection.execute(
+        "SELECT pg_catalog.set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS s(name, value)",
+        [list(settings), list(settings.values())],
+    )
 
 
 def text_of(error: psycopg.Error) -> str:

@@ -10,7 +10,7 @@ import psycopg
 from engine.errors import LogBroken
 from engine.model.lsn import Lsn
 from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
-from engine.sources.postgres.connection import Connection, connect, lsn_of, unreachable
+from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, unreachable
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import Peek, Slot, SlotName
@@ -47,10 +47,14 @@ class PostgresLog:
             state = self._slot().state()
             if state.wal_status == "lost":
                 raise LogBroken(self._name.database, f"replication slot '{state.slot}' has lost WAL it needs")
-            row = self._control().execute(
-                "SELECT system_identifier::text, "
-                "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int FROM pg_control_system()"
-            ).fetchone()
+            row = (
+                self._control()
+                .execute(
+                    "SELECT system_identifier::text, "
+                    "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int FROM pg_control_system()"
+                )
+                .fetchone()
+            )
         assert row is not None
         return LogIdentity(system_identifier=row[0], timeline=row[1], slot=state.slot)
 
@@ -148,7 +152,11 @@ class PostgresLog:
 
     def _drop(self) -> None:
         """Forgets the peek; a connection in the middle of one is of no use any more."""
-        if self._reading is not None and not self._reading.peek.finished and self._stream_connection is not None:
+        if (
+            self._reading is not None
+            and not self._reading.peek.finished
+            and self._stream_connection is not None
+        ):
             self._stream_connection.close()
             self._stream_connection = None
         self._reading = None
@@ -156,8 +164,8 @@ class PostgresLog:
     def _stream(self) -> Connection:
         if self._stream_connection is None or self._stream_connection.closed:
             self._stream_connection = connect(self._dsn, self._name.database, "highwater log reader")
-            for name, value in _SCAN_SETTINGS.items():
-                self._stream_connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+            with unreachable(self._name.database):
+                configure(self._stream_connection, _SCAN_SETTINGS)
         return self._stream_connection
 
     def _control(self) -> Connection:

@@ -36,7 +36,11 @@ def enabled_json(instance: CaptureInstance) -> str:
 
 def disabled_json(instance: CaptureInstance) -> str:
     """The message that ``instance`` ends."""
-    word = {"event": "disabled", "capture_instance": instance.capture_instance, "object_id": instance.object_id}
+    word = {
+        "event": "disabled",
+        "capture_instance": instance.capture_instance,
+        "object_id": instance.object_id,
+    }
     return json.dumps(word, ensure_ascii=False)
 
 

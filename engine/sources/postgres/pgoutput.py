@@ -66,7 +66,9 @@ def frame(rows: Sequence[bytes | memoryview]) -> MessageBlock:
     if not whole.all():
         starts, ends = starts[whole], ends[whole]
     start = starts + _ROW_HEADER
-    lsn = np.ndarray((max(len(buffer) - 7, 0),), ">u8", buffer.data, strides=(1,))[starts + 6].astype(np.uint64)
+    lsn = np.ndarray((max(len(buffer) - 7, 0),), ">u8", buffer.data, strides=(1,))[starts + 6].astype(
+        np.uint64
+    )
     return MessageBlock(buffer, start, ends - start, lsn, buffer[start])
 
 

@@ -87,9 +87,12 @@ class Shapes:
         types = self._catalog.column_types((oid, typmod) for _, oid, typmod in message.columns)
         names = [name for name, _, _ in message.columns]
         columns = tuple(
-            LogColumn(name, type_.source_type, type_.lake_type) for name, type_ in zip(names, types, strict=True)
+            LogColumn(name, type_.source_type, type_.lake_type)
+            for name, type_ in zip(names, types, strict=True)
         )
-        schema = pa.schema([pa.field(name, type_.arrow_type) for name, type_ in zip(names, types, strict=True)])
+        schema = pa.schema(
+            [pa.field(name, type_.arrow_type) for name, type_ in zip(names, types, strict=True)]
+        )
         relation = Relation(message.oid, message.schema, message.table, columns)
         return Shape(message, relation, tuple(types), schema)
 
@@ -173,7 +176,9 @@ class PieceDecoder:
             part = own[np.searchsorted(own, low) : np.searchsorted(own, high)]
             if len(part):
                 changes.append(self._changes(marked, shape, part, number))
-        events = tuple(_renumbered(event, number) for event in shaped.events if first <= event.transaction < end)
+        events = tuple(
+            _renumbered(event, number) for event in shaped.events if first <= event.transaction < end
+        )
         return LogPiece(
             transactions=tuple(marked.log_transaction(index) for index in filled.tolist()),
             changes=tuple(changes),
@@ -188,7 +193,12 @@ class PieceDecoder:
         messages = marked.changes[own]
         rows = images(marked.block, messages, len(shape.types))
         if rows.without_old:
-            self._warn(shape, None, "update without an old row: the table lacks REPLICA IDENTITY FULL", rows.without_old)
+            self._warn(
+                shape,
+                None,
+                "update without an old row: the table lacks REPLICA IDENTITY FULL",
+                rows.without_old,
+            )
         arrays = [
             column_array(type_, values, self._decoding(shape, column.name))
             for type_, values, column in zip(shape.types, rows.columns, shape.relation.columns, strict=True)
@@ -205,7 +215,9 @@ class PieceDecoder:
         )
 
     def _decoding(self, shape: Shape, column: str) -> Decoding:
-        return Decoding(self._server, lambda what, count: self._warn(shape, column, what, count), self._valid_text)
+        return Decoding(
+            self._server, lambda what, count: self._warn(shape, column, what, count), self._valid_text
+        )
 
     def _warn(self, shape: Shape, column: str | None, what: str, values: int) -> None:
         table = f"{shape.relation.schema}.{shape.relation.table}"

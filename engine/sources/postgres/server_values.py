@@ -30,7 +30,9 @@ class PostgresValues:
         """
         try:
             # format() calls the output function; a cast to text may differ from it (inet, char(n)).
-            return self._converted("SELECT format('%s', v) FROM unnest($1) AS v", column.array_oid, column.oid, values)
+            return self._converted(
+                "SELECT format('%s', v) FROM unnest($1) AS v", column.array_oid, column.oid, values
+            )
         except psycopg.Error as error:
             if error.sqlstate is None:
                 raise
@@ -45,7 +47,9 @@ class PostgresValues:
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
         """The binary form of values given as text."""
-        query = sql.SQL("SELECT v::{type} FROM unnest($1) AS v").format(type=sql.SQL(self._type_name(column.oid)))
+        query = sql.SQL("SELECT v::{type} FROM unnest($1) AS v").format(
+            type=sql.SQL(self._type_name(column.oid))
+        )
         return self._converted(query.as_string(self._connection), _TEXT_ARRAY, TEXT, texts)
 
     def _type_name(self, oid: int) -> str:

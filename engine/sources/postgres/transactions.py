@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from engine.model.lsn import Lsn
 from engine.sources.base import LogTransaction
-from engine.sources.postgres.pgoutput import BEGIN, COMMIT, DELETE, INSERT, MESSAGE, RELATION, UPDATE, MessageBlock
+from engine.sources.postgres.pgoutput import (
+    BEGIN,
+    COMMIT,
+    DELETE,
+    INSERT,
+    MESSAGE,
+    RELATION,
+    UPDATE,
+    MessageBlock,
+)
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MOST_AT_ONE_POSITION = 0xFFFF

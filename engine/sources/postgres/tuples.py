@@ -89,7 +89,9 @@ class _Places:
                 offset = position + 5
                 position = offset + length
             else:
-                length = np.where(valued, self._lengths[np.where(valued, position + 1, 0)], 0).astype(np.int64)
+                length = np.where(valued, self._lengths[np.where(valued, position + 1, 0)], 0).astype(
+                    np.int64
+                )
                 offset = position + 5
                 position = np.where(valued, offset + length, position + 1)
             if whole:
@@ -111,5 +113,3 @@ def _filled(values: Values, new_rows: NDArray[np.intp]) -> Values:
         for array in (values.kind, values.offset, values.length):
             array[rows] = array[rows - 1]
     return values
-
-

@@ -1,0 +1,291 @@
+"""Enabling, disabling and inspecting a PostgreSQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+
+import psycopg
+from psycopg import sql
+
+from engine.errors import (
+    CdcError,
+    CdcSchemaExists,
+    ObjectsNotCreated,
+    ObjectsNotDropped,
+    RoleNotCreated,
+    TableNotMarked,
+    TableNotUnmarked,
+)
+from engine.model.capture_instance import CaptureInstance
+from engine.model.lsn import Lsn
+from engine.sources.base import SourceProblem, SourceTable
+from engine.sources.postgres import fitness, tracking
+from engine.sources.postgres.catalog import source_tables
+from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
+from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
+from engine.sources.postgres.names import PUBLICATION, SCHEMA, TRUNCATE_GUARD
+from engine.sources.postgres.tracking import Commands
+
+LOCK_TIMEOUT = "5s"
+SLOT_TIMEOUT = "30s"
+
+
+class PostgresAdmin:
+    """`SourceAdmin` over short connections of its own."""
+
+    def __init__(self, dsn: str, slot: str, database: str) -> None:
+        """``database`` is the name that errors speak of."""
+        self._dsn = dsn
+        self._slot = slot
+        self._database = database
+
+    # Inspecting
+
+    def server(self) -> str:
+        """Kind and version in words: ``PostgreSQL 18.1``. Raises SourceUnreachable."""
+        with self._connected() as connection:
+            return f"PostgreSQL {connection.info.parameter_status('server_version')}"
+
+    def check(self) -> Sequence[SourceProblem]:
+        """What keeps this database from being captured; empty when nothing does."""
+        with self._connected() as connection:
+            return list(fitness.problems(connection, self._slot))
+
+    def tables(self) -> Sequence[SourceTable]:
+        """Every table of the database that could be tracked, by schema and name."""
+        with self._connected() as connection:
+            return source_tables(connection)
+
+    def table(self, schema: str, name: str) -> SourceTable | None:
+        """One table; None when it is not there."""
+        with self._connected() as connection:
+            return next(iter(source_tables(connection, schema, name)), None)
+
+    def is_enabled(self) -> bool:
+        """Whether the source's side of enable_database is in place: schema, publication and slot."""
+        with self._connected() as connection:
+            return _has_own_schema(connection) and _has_publication(connection) and self._has_slot(connection)
+
+    def mark(self) -> Lsn:
+        """A durable place in the log: everything committed before the call is below it."""
+        with self._connected() as connection:
+            configure(connection, {"synchronous_commit": "on"})
+            # The commit flushes the log, also what others left to asynchronous commit. Readers skip it.
+            connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [MARK_PREFIX])
+            row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        assert row is not None
+        return lsn_of(row[0])
+
+    # Database
+
+    def enable_database(self) -> None:
+        """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
+
+        Raises CdcSchemaExists (22906), ObjectsNotCreated (22908) with the source's error.
+        """
+        with self._connected() as connection:
+            if _has_schema(connection):
+                raise CdcSchemaExists(self._database)
+            commands = Commands(connection)
+            with self._refused(commands, self._objects_not_created):
+                self._drop_slot(commands)
+                with connection.transaction():
+                    self._make_objects(commands)
+            try:
+                with self._refused(commands, self._objects_not_created):
+                    self._make_slot(commands)
+            except BaseException:
+                with connection.transaction():
+                    self._drop_objects(commands)
+                raise
+
+    def disable_database(self, instances: Sequence[CaptureInstance]) -> None:
+        """Takes back enable_database and whatever tracking of ``instances`` left on tables.
+
+        Whether the slot and schema are there or not: what is missing is no error. A schema ``cdc`` that
+        is not ours stays. Raises ObjectsNotDropped (22913).
+        """
+        with self._connected() as connection:
+            commands = Commands(connection)
+            # The slot goes last: it can't be put back, so nothing may fail after it.
+            with self._refused(commands, self._objects_not_dropped), connection.transaction():
+                if _has_own_schema(connection):
+                    for root in tracking.tracked_roots(commands):
+                        tracking.untrack(commands, root)
+                    self._drop_objects(commands)
+                self._drop_slot(commands)
+
+    def _make_objects(self, commands: Commands) -> None:
+        script = files("engine.sources.postgres").joinpath("enable.sql").read_text()
+        commands.last = "CREATE SCHEMA cdc"
+        commands.connection.execute(script.encode())
+        commands.run(
+            sql.SQL(
+                "CREATE PUBLICATION {} "
+                "WITH (publish = 'insert, update, delete', publish_via_partition_root = true)"
+            ).format(sql.Identifier(PUBLICATION))
+        )
+
+    def _drop_objects(self, commands: Commands) -> None:
+        commands.run(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(PUBLICATION)))
+        commands.run(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(SCHEMA)))
+
+    def _make_slot(self, commands: Commands) -> None:
+        # A slot begins where no older transaction is open: it waits for those that are.
+        commands.run(f"SET statement_timeout = '{SLOT_TIMEOUT}'")
+        commands.run("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [self._slot])
+        commands.run("SET statement_timeout = 0")
+
+    def _drop_slot(self, commands: Commands) -> None:
+        commands.run(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            "WHERE slot_name = %s AND database = current_database()",
+            [self._slot],
+        )
+
+    def _has_slot(self, connection: Connection) -> bool:
+        return _exists(connection, "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", self._slot)
+
+    # Roles
+
+    def create_role(self, role: str) -> None:
+        """A gating role when the source has none of that name. Raises RoleNotCreated (22944)."""
+        with self._connected() as connection:
+            if _exists(connection, "SELECT 1 FROM pg_roles WHERE rolname = %s", role):
+                return
+            commands = Commands(connection)
+            with self._refused(commands, lambda command, error: RoleNotCreated(role, self._database, error)):
+                commands.run(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
+
+    # Tables
+
+    def enable_table(self, instance: CaptureInstance) -> None:
+        """One source transaction: full row images, publication, TRUNCATE guard, and the word in the log.
+
+        For a second instance of a table it is the word alone. Raises TableNotMarked (22832) with the
+        source's error; then nothing has changed.
+        """
+        self._change_table(instance, TableNotMarked, lambda commands: _enable(commands, instance))
+
+    def disable_table(self, instance: CaptureInstance, last_of_table: bool) -> None:
+        """The word in the log that ``instance`` ends; with ``last_of_table`` the table's tracking is taken back.
+
+        A table that has been dropped is no error. Raises TableNotUnmarked (22833).
+        """
+        self._change_table(
+            instance, TableNotUnmarked, lambda commands: _disable(commands, instance, last_of_table)
+        )
+
+    def _change_table(
+        self,
+        instance: CaptureInstance,
+        error_class: type[CdcError],
+        change: Callable[[Commands], None],
+    ) -> None:
+        table = f"{instance.source_schema}.{instance.source_table}"
+        with self._connected() as connection:
+            commands = Commands(connection)
+
+            def refused(command: str, error: psycopg.Error) -> CdcError:
+                words = self._words(connection, instance, error)
+                return error_class(table, command, error.sqlstate or "", words)
+
+            with self._refused(commands, refused), connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+                connection.execute("SET LOCAL synchronous_commit = on")
+                change(commands)
+
+    def _words(self, connection: Connection, instance: CaptureInstance, error: psycopg.Error) -> str:
+        """The server's words, and what to do about the usual ones."""
+        words = text_of(error)
+        if connection.closed:
+            return words
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            holders = tracking.blockers(connection, instance.source_schema, instance.source_table)
+            return f"The table is in use for longer than {LOCK_TIMEOUT}. {holders or words}"
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return f"{words}. {_ownership(connection, instance)}"
+        return words
+
+    # Plumbing
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        connection = connect(self._dsn, self._database, "highwater admin")
+        with connection, unreachable(self._database):
+            yield connection
+
+    @contextmanager
+    def _refused(
+        self, commands: Commands, error_of: Callable[[str, psycopg.Error], CdcError]
+    ) -> Iterator[None]:
+        """Turns the source's refusal into ``error_of(command, error)``."""
+        try:
+            yield
+        except psycopg.Error as error:
+            with unreachable(self._database):
+                if commands.connection.closed:
+                    raise
+            raise error_of(commands.last, error) from error
+
+    def _objects_not_created(self, command: str, error: psycopg.Error) -> CdcError:
+        words = text_of(error)
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            words = (
+                f"the slot waits for transactions that are open for longer than {SLOT_TIMEOUT}: end them "
+                "(SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL) and retry"
+            )
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            words += " (a role with REPLICATION and CREATE on the database is needed)"
+        return ObjectsNotCreated(self._database, f"command '{command}' failed: {words}")
+
+    def _objects_not_dropped(self, command: str, error: psycopg.Error) -> CdcError:
+        return ObjectsNotDropped(self._database, f"command '{command}' failed: {text_of(error)}")
+
+
+def _enable(commands: Commands, instance: CaptureInstance) -> None:
+    if not tracking.is_tracked(commands, instance.source_object_id):
+        tracking.track(commands, instance.source_object_id)
+    commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
+
+
+def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool) -> None:
+    if last_of_table:
+        tracking.untrack(commands, instance.source_object_id)
+    commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, disabled_json(instance)])
+
+
+def _exists(connection: Connection, query: str, *values: str) -> bool:
+    return connection.execute(query.encode(), values).fetchone() is not None
+
+
+def _has_schema(connection: Connection) -> bool:
+    return _exists(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", SCHEMA)
+
+
+def _has_own_schema(connection: Connection) -> bool:
+    """Whether the schema ``cdc`` is the one that enable_database made."""
+    return _exists(
+        connection,
+        "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = %s AND p.proname = %s",
+        SCHEMA,
+        TRUNCATE_GUARD,
+    )
+
+
+def _has_publication(connection: Connection) -> bool:
+    return _exists(connection, "SELECT 1 FROM pg_publication WHERE pubname = %s", PUBLICATION)
+
+
+def _ownership(connection: Connection, instance: CaptureInstance) -> str:
+    """What to grant so that this role may mark the table."""
+    row = connection.execute(
+        "SELECT pg_get_userbyid(relowner)::text, current_user::text FROM pg_class WHERE oid = %s",
+        [instance.source_object_id],
+    ).fetchone()
+    if row is None:
+        return "Ask a superuser."
+    owner, role = (sql.Identifier(name).as_string(connection) for name in row)
+    return f"Only the table's owner may do this: GRANT {owner} TO {role};"

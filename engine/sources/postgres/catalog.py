@@ -1,0 +1,89 @@
+"""Tables of a source database as its catalog describes them: one query each for tables, columns, indexes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from engine.sources.base import SourceColumn, SourceIndex, SourceTable
+from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.types import TypeCatalog
+
+# Partitions are captured through their root; temporary and unlogged tables are not in the log.
+_TABLES = """
+SELECT c.oid, n.nspname, c.relname, greatest(c.reltuples, -1)::bigint
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'cdc') AND n.nspname !~ '^pg_'
+  AND (%(schema)s::text IS NULL OR (n.nspname = %(schema)s AND c.relname = %(name)s))
+ORDER BY n.nspname, c.relname
+"""
+
+_COLUMNS = """
+SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> ''
+FROM pg_attribute a
+WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+"""
+
+# A partial index, or one over an expression, identifies no row.
+_INDEXES = """
+SELECT i.indrelid, c.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL,
+       i.indisvalid,
+       ARRAY(SELECT a.attname::text
+             FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+             WHERE k.place <= i.indnkeyatts ORDER BY k.place)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = ANY(%s)
+ORDER BY i.indrelid, NOT i.indisprimary, c.relname
+"""
+
+
+def source_tables(
+    connection: Connection, schema: str | None = None, name: str | None = None
+) -> list[SourceTable]:
+    """Every table that could be tracked, or the one of that schema and name, by schema and name."""
+    rows = connection.execute(_TABLES, {"schema": schema, "name": name}).fetchall()
+    oids = [row[0] for row in rows]
+    columns, indexes = _columns(connection, oids), _indexes(connection, oids)
+    return [
+        SourceTable(
+            source_object_id=oid,
+            schema=schema_name,
+            name=table,
+            columns=tuple(columns[oid]),
+            indexes=tuple(indexes[oid]),
+            row_estimate=estimate,
+        )
+        for oid, schema_name, table, estimate in rows
+    ]
+
+
+def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceColumn]]:
+    rows: list[Any] = connection.execute(_COLUMNS, [oids]).fetchall()
+    types = TypeCatalog(connection).column_types((row[3], row[4]) for row in rows)
+    columns: dict[int, list[SourceColumn]] = defaultdict(list)
+    for (oid, name, number, _, _, not_null, generated), type_ in zip(rows, types, strict=True):
+        columns[oid].append(
+            SourceColumn(
+                name=name,
+                column_id=number,
+                source_type=type_.source_type,
+                lake_type=type_.lake_type,
+                nullable=not not_null,
+                is_computed=generated,
+            )
+        )
+    return columns
+
+
+def _indexes(connection: Connection, oids: list[int]) -> dict[int, list[SourceIndex]]:
+    indexes: dict[int, list[SourceIndex]] = defaultdict(list)
+    for oid, name, primary, unique, valid, columns in connection.execute(_INDEXES, [oids]).fetchall():
+        indexes[oid].append(
+            SourceIndex(
+                name=name, columns=tuple(columns), is_primary_key=primary, is_unique=unique, is_valid=valid
+            )
+        )
+    return indexes

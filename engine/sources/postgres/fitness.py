@@ -1,0 +1,129 @@
+"""What keeps a PostgreSQL database from being captured, each with the statement that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from psycopg import sql
+
+from engine.sources.base import SourceProblem
+from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.names import PUBLICATION
+
+OLDEST_VERSION = 140000
+
+_FACTS = """
+SELECT current_setting('server_version_num')::int AS version, version() AS server,
+       pg_is_in_recovery() AS standby, current_setting('wal_level') AS wal_level,
+       current_setting('max_replication_slots')::int AS slot_limit,
+       (SELECT count(*) FROM pg_replication_slots) AS slots,
+       EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %(slot)s) AS own_slot,
+       current_user AS role, r.rolreplication OR r.rolsuper AS may_replicate,
+       has_database_privilege(current_database(), 'CREATE') AS may_create,
+       current_database() AS database, current_setting('server_encoding') AS encoding,
+       coalesce(current_setting('max_slot_wal_keep_size', true), '-1') AS keep_size,
+       coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+
+_NOT_FULL = """
+SELECT format('%%I.%%I', n.nspname, c.relname)
+FROM pg_publication_tables p
+JOIN pg_namespace pn ON pn.nspname = p.schemaname
+JOIN pg_class pc ON pc.relnamespace = pn.oid AND pc.relname = p.tablename
+CROSS JOIN LATERAL (SELECT pc.oid AS relid UNION SELECT t.relid FROM pg_partition_tree(pc.oid) t WHERE t.isleaf) l
+JOIN pg_class c ON c.oid = l.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND c.relreplident <> 'f'
+ORDER BY 1
+"""
+
+
+def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
+    """Everything that is wrong, fatal or not."""
+    if connection.info.server_version < OLDEST_VERSION:
+        version = connection.info.server_version // 10000
+        yield SourceProblem(
+            "version",
+            f"PostgreSQL {version} is too old: 14 is needed.",
+            "Upgrade the server to PostgreSQL 14 or newer.",
+        )
+        return
+    cursor = connection.execute(_FACTS, {"slot": slot})
+    row = cursor.fetchone()
+    assert row is not None
+    assert cursor.description is not None
+    facts = {column.name: value for column, value in zip(cursor.description, row, strict=True)}
+    yield from _server_problems(facts)
+    yield from _rights_problems(facts, connection)
+    yield from _soft_problems(facts)
+    for (table,) in connection.execute(_NOT_FULL, [PUBLICATION]).fetchall():
+        yield SourceProblem(
+            "replica identity",
+            f"{table} is tracked, but does not log whole old rows: before images lack columns.",
+            f"ALTER TABLE {table} REPLICA IDENTITY FULL;",
+            fatal=False,
+        )
+
+
+def _server_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
+    if facts["standby"]:
+        yield SourceProblem(
+            "standby",
+            "The server is a standby: nothing can be enabled there.",
+            "Connect to the primary server.",
+        )
+    if facts["wal_level"] != "logical":
+        yield SourceProblem(
+            "wal_level",
+            f"wal_level is {facts['wal_level']}: the log does not say what changed.",
+            "ALTER SYSTEM SET wal_level = 'logical'; then restart PostgreSQL.",
+        )
+    if facts["slots"] >= facts["slot_limit"] and not facts["own_slot"]:
+        yield SourceProblem(
+            "max_replication_slots",
+            f"All {facts['slot_limit']} replication slots are in use.",
+            f"ALTER SYSTEM SET max_replication_slots = {facts['slots'] + 4}; then restart PostgreSQL. "
+            "Or drop a slot that nobody reads: SELECT pg_drop_replication_slot('...');",
+        )
+
+
+def _rights_problems(facts: dict[str, Any], connection: Connection) -> Iterator[SourceProblem]:
+    role = sql.Identifier(facts["role"]).as_string(connection)
+    if not facts["may_replicate"]:
+        yield SourceProblem(
+            "replication right",
+            f"Role {facts['role']} may not read the log.",
+            f"ALTER ROLE {role} REPLICATION;",
+        )
+    if not facts["may_create"]:
+        database = sql.Identifier(facts["database"]).as_string(connection)
+        yield SourceProblem(
+            "create right",
+            f"Role {facts['role']} may not create a schema and a publication in {facts['database']}.",
+            f"GRANT CREATE ON DATABASE {database} TO {role};",
+        )
+
+
+def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
+    if facts["encoding"] == "SQL_ASCII":
+        yield SourceProblem(
+            "encoding",
+            "The database does not know the encoding of its texts: bytes that are not UTF-8 are captured as \\xNN.",
+            "Move the data to a database created with ENCODING 'UTF8'.",
+            fatal=False,
+        )
+    if facts["keep_size"] != "-1":
+        yield SourceProblem(
+            "max_slot_wal_keep_size",
+            f"The server drops log that was not read once it holds {facts['keep_size']}: changes could be lost.",
+            "ALTER SYSTEM SET max_slot_wal_keep_size = -1; SELECT pg_reload_conf();",
+            fatal=False,
+        )
+    if facts["slot_timeout"] not in ("0", "0s", "0min"):
+        yield SourceProblem(
+            "idle_replication_slot_timeout",
+            f"The server invalidates a slot that nobody reads for {facts['slot_timeout']}: changes could be lost.",
+            "ALTER SYSTEM SET idle_replication_slot_timeout = 0; SELECT pg_reload_conf();",
+            fatal=False,
+        )

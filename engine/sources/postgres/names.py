@@ -1,0 +1,23 @@
+"""Names of what Highwater makes in a source database."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+SCHEMA = "cdc"
+PUBLICATION = "highwater"
+TRUNCATE_GUARD = "refuse_truncate"
+TRUNCATE_TRIGGER = "highwater_refuse_truncate"
+TRACKED_TABLES = "tracked_tables"
+
+_LONGEST = 63
+
+
+def slot_name(database: str) -> str:
+    """The slot of one database of a server: slots are the server's, and take only ``[a-z0-9_]``."""
+    name = f"highwater_{database}"
+    if re.fullmatch(r"[a-z0-9_]+", name) and len(name) <= _LONGEST:
+        return name
+    safe = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    return f"{safe[: _LONGEST - 9]}_{hashlib.sha256(database.encode()).hexdigest()[:8]}"

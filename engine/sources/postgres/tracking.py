@@ -1,0 +1,156 @@
+"""A table's tracking on the source: full row images, publication, TRUNCATE guard; given and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.names import (
+    PUBLICATION,
+    SCHEMA,
+    TRACKED_TABLES,
+    TRUNCATE_GUARD,
+    TRUNCATE_TRIGGER,
+)
+
+_TRACKED = sql.Identifier(SCHEMA, TRACKED_TABLES)
+_TRIGGER = sql.Identifier(TRUNCATE_TRIGGER)
+
+# The table and its partitions: each partition logs its own rows.
+_MEMBERS = """
+SELECT c.oid, n.nspname, c.relname, c.relreplident::text,
+       (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = %(oid)s OR c.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass))
+ORDER BY c.oid <> %(oid)s, c.oid
+"""
+
+_BEFORE = """
+SELECT n.nspname, c.relname, t.replica_identity::text, i.relname,
+       EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgname = %(trigger)s)
+FROM {tracked} t
+JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_class i ON i.oid = t.replica_index AND i.relkind = 'i'
+WHERE t.root_id = %(root)s
+ORDER BY c.oid <> t.root_id, c.oid
+"""
+
+_BLOCKERS = """
+SELECT a.pid, a.usename, a.state, coalesce(left(regexp_replace(a.query, '\\s+', ' ', 'g'), 80), '')
+FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.relation = to_regclass(%s) AND l.granted AND l.pid <> pg_backend_pid()
+ORDER BY a.xact_start LIMIT 3
+"""
+
+
+@dataclass
+class Commands:
+    """Statements run one after the other; remembers the one that an error belongs to."""
+
+    connection: Connection
+    last: str = ""
+
+    def run(self, statement: sql.Composable | str, values: Any = None) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Runs one statement."""
+        composed = sql.SQL(statement) if isinstance(statement, str) else statement
+        self.last = " ".join(composed.as_string(self.connection).split())
+        return self.connection.execute(composed, values)
+
+
+def is_tracked(commands: Commands, oid: int) -> bool:
+    """Whether the table's changes are published for us."""
+    found = commands.run(
+        "SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid "
+        "WHERE p.pubname = %s AND r.prrelid = %s",
+        [PUBLICATION, oid],
+    )
+    return found.fetchone() is not None
+
+
+def track(commands: Commands, oid: int) -> None:
+    """Full row images, TRUNCATE guard and publication of a table with its partitions.
+
+    What the replica identity was goes into cdc.tracked_tables.
+    """
+    members = commands.run(_MEMBERS, {"oid": oid}).fetchall()
+    for member, schema, name, identity, index in members:
+        table = sql.Identifier(schema, name)
+        commands.run(
+            sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s) ON CONFLICT (table_id) DO NOTHING").format(
+                _TRACKED
+            ),
+            [member, oid, identity, index],
+        )
+        if identity != "f":
+            commands.run(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table))
+        _guard(commands, table)
+    _, schema, name, *_ = members[0]
+    commands.run(
+        sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(
+            sql.Identifier(PUBLICATION), sql.Identifier(schema, name)
+        )
+    )
+
+
+def _guard(commands: Commands, table: sql.Identifier) -> None:
+    """The trigger that refuses TRUNCATE, in replica sessions too."""
+    commands.run(sql.SQL("DROP TRIGGER IF EXISTS {} ON {}").format(_TRIGGER, table))
+    commands.run(
+        sql.SQL("CREATE TRIGGER {} BEFORE TRUNCATE ON {} FOR EACH STATEMENT EXECUTE FUNCTION {}()").format(
+            _TRIGGER, table, sql.Identifier(SCHEMA, TRUNCATE_GUARD)
+        )
+    )
+    commands.run(sql.SQL("ALTER TABLE ONLY {} ENABLE ALWAYS TRIGGER {}").format(table, _TRIGGER))
+
+
+def untrack(commands: Commands, oid: int) -> None:
+    """Takes `track` back: publication, guard, and the replica identity that was there before."""
+    if is_tracked(commands, oid):
+        row = commands.run(
+            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s",
+            [oid],
+        ).fetchone()
+        assert row is not None
+        commands.run(
+            sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
+                sql.Identifier(PUBLICATION), sql.Identifier(*row)
+            )
+        )
+    before = sql.SQL(_BEFORE).format(tracked=_TRACKED)
+    for schema, name, identity, index, guarded in commands.run(
+        before, {"trigger": TRUNCATE_TRIGGER, "root": oid}
+    ).fetchall():
+        table = sql.Identifier(schema, name)
+        if guarded:
+            commands.run(sql.SQL("DROP TRIGGER {} ON {}").format(_TRIGGER, table))
+        if identity != "f":
+            commands.run(
+                sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY {}").format(table, _identity(identity, index))
+            )
+    commands.run(sql.SQL("DELETE FROM {} WHERE root_id = %s").format(_TRACKED), [oid])
+
+
+def _identity(letter: str, index: str | None) -> sql.Composable:
+    if letter == "i" and index is not None:
+        return sql.SQL("USING INDEX {}").format(sql.Identifier(index))
+    return sql.SQL("NOTHING" if letter == "n" else "DEFAULT")
+
+
+def tracked_roots(commands: Commands) -> Sequence[int]:
+    """Tables (partitions' roots) that `track` was called for and that are still there."""
+    rows = commands.run(
+        sql.SQL("SELECT DISTINCT t.root_id FROM {} t JOIN pg_class c ON c.oid = t.root_id").format(_TRACKED)
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def blockers(connection: Connection, schema: str, name: str) -> str:
+    """Who holds locks on the table, in words; empty when nobody does any more."""
+    table = sql.Identifier(schema, name).as_string(connection)
+    rows = connection.execute(_BLOCKERS, [table]).fetchall()
+    return "; ".join(f"pid {pid} ({user}, {state}): {query}" for pid, user, state, query in rows)
