@@ -1,0 +1,90 @@
+"""Every setting and its default. From strongest to weakest: arguments, environment, the home's file.
+
+Environment: ``HIGHWATER_`` and the name in capitals (``HIGHWATER_PORT=8502``; tables as JSON).
+File: ``<home>/highwater.toml``, written by hand; a name it does not know is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pydantic import ByteSize, Field, SecretStr, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "HIGHWATER_"
+DEFAULT_HOME = Path("var")
+SETTINGS_FILE = "highwater.toml"
+
+
+class Settings(BaseSettings):
+    """The settings of one home. Raises pydantic.ValidationError, tomllib.TOMLDecodeError."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    home: Path = DEFAULT_HOME
+    """The folder below which all state lies; absolute once read."""
+    port: int = Field(8501, ge=1, le=65535)
+    """The dashboard's, on 127.0.0.1."""
+    master: str = "local[*]"
+    """Spark's master: this machine's cores, or a cluster."""
+    driver_memory: str = Field("2g", pattern=r"^\d+[kmgt]b?$")
+    """The agent's Java heap."""
+    spark_settings: dict[str, str] = {}
+    """More settings of the Spark session; they win over ours."""
+    jars: Path = Path(sys.prefix, "share", "highwater", "jars")
+    """Delta's jars, put there by ``make setup``."""
+    lake_root: str | None = None
+    """Folder or Hadoop URI of the Delta tables; None: ``<home>/lake``."""
+    control_dsn: SecretStr | None = None
+    """libpq URI of the control database; None: ``msdb`` in the embedded server."""
+    piece_bytes: ByteSize = ByteSize(64 * 1024 * 1024)
+    """How much of the log is in memory at once."""
+    lease_seconds: int = Field(10, ge=2)
+    """How long a capture process that fell silent keeps the log to itself."""
+    idle_tick_seconds: int = Field(300, ge=1)
+    """After so long without changes, a dummy row in lsn_time_mapping keeps max_lsn moving."""
+    scan_interval_floor: float = Field(0.1, ge=0)
+    """Seconds at least between two scans when pollinginterval is 0: commits of that time share one append."""
+    postgres_settings: dict[str, str] = {}
+    """More settings of the embedded server; they win over ours."""
+    minimum_free_bytes: ByteSize = ByteSize(512 * 1024 * 1024)
+    """With less free disk space than this, nothing is started."""
+
+    @field_validator("home", "jars")
+    @classmethod
+    def _absolute(cls, folder: Path) -> Path:
+        return folder.expanduser().absolute()
+
+    @field_validator("home")
+    @classmethod
+    def _resolved(cls, home: Path) -> Path:
+        """One home, one spelling: processes find each other by it."""
+        return home.resolve()
+
+    @property
+    def lake(self) -> str:
+        """The root of the lake that is meant."""
+        return self.lake_root or str(self.home / "lake")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, environment, then the file of the home that these two name."""
+        assert isinstance(init_settings, InitSettingsSource)
+        given = init_settings.init_kwargs.get("home") or os.environ.get(f"{PREFIX}HOME") or DEFAULT_HOME
+        file = Path(str(given)).expanduser() / SETTINGS_FILE
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
