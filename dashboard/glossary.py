@@ -11,7 +11,10 @@ THROUGHPUT = (
     "Only transactions that touched a tracked table count."
 )
 CAPTURED = "Commands (row changes) captured since the agent started: `command_count` of session 0."
-HIGH_WATERMARK = "Commit time of the newest transaction that readers can see: `max_lsn`. A range query may not ask beyond it."
+HIGH_WATERMARK = (
+    "Commit time of the newest transaction that readers can see: `max_lsn`. "
+    "A range query may not ask beyond it."
+)
 LOW_WATERMARK = "The oldest LSN a range query of this capture instance may ask for: `min_lsn`."
 LOG_HELD = (
     "Bytes of the source's log that may not be truncated until capture has read them. "

@@ -13,7 +13,7 @@ End = Lsn | datetime | None
 
 
 def parse_end(text: str, now: datetime, zone: tzinfo = UTC) -> End:
-    """What was typed as an end: nothing, ``0x…`` or ``8:8:4``, a time or ``now-15m``. ValueError says the forms."""
+    """What was typed: nothing, ``0x…`` or ``8:8:4``, a time or ``now-15m``. ValueError says the forms."""
     stripped = text.strip()
     if not stripped:
         return None

@@ -223,3 +223,13 @@ def _across(
         changes += fold(rows, instance.capture_instance, instance.column_names)
     changes.sort(key=lambda change: (change.start_lsn, change.seqval or ""), reverse=True)
     return tuple(changes)
+
+
+def count_by_operation(engine: Engine, instance: CaptureInstance, work: Work) -> dict[Operation, int]:
+    """Rows of the whole validity interval for each operation code."""
+    work.step("counting rows")
+    low = engine.get_min_lsn(instance.database, instance.capture_instance)
+    high = engine.get_max_lsn(instance.database)
+    frame = engine.get_all_changes(instance.database, instance.capture_instance, low, high, "all update old")
+    rows = work.rows(frame.groupBy(OPERATION).count())
+    return {Operation(row[OPERATION]): int(row["count"]) for row in rows}

@@ -24,11 +24,18 @@ from engine.sources.base import SlotState
 
 _log = structlog.get_logger(__name__)
 
-TICK = timedelta(seconds=1.5)
-"""A snapshot younger than this is shown as it is."""
+TICK = 2.0
+"""Seconds between two snapshots."""
+
+ATTENTION = timedelta(seconds=40)
+"""How long after the last look snapshots go on (longer than the slowest refresh interval)."""
 
 HISTORY = timedelta(hours=24)
 """How far back sessions are kept for charts."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +98,31 @@ class _Sessions:
 
 
 class SnapshotFeed:
-    """Takes snapshots while somebody looks: the first in the caller's time, later ones in the background."""
+    """Takes a snapshot each tick while somebody looks; nobody waits but for the very first."""
 
-    def __init__(
-        self, engine: Callable[[], Engine], clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, engine: Callable[[], Engine], clock: Callable[[], datetime] = _utc_now) -> None:
         self._connect = engine
         self._clock = clock
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
-        self._refreshing: threading.Thread | None = None
+        self._asked = clock()
+        self._ticker: threading.Thread | None = None
         self._sessions: dict[str, _Sessions] = {}
 
     def current(self) -> Snapshot:
-        """The newest snapshot at hand; starts taking the next one when this one is older than a tick."""
-        snapshot = self._snapshot
-        if snapshot is None:
-            return self.refresh()
-        if self._clock() - snapshot.taken > TICK and (
-            self._refreshing is None or not self._refreshing.is_alive()
-        ):
-            self._refreshing = threading.Thread(target=self.refresh, name="snapshot", daemon=True)
-            self._refreshing.start()
+        """The newest snapshot at hand."""
+        self._asked = self._clock()
+        snapshot = self._snapshot or self.refresh()
+        if self._ticker is None or not self._ticker.is_alive():
+            self._ticker = threading.Thread(target=self._tick, name="snapshots", daemon=True)
+            self._ticker.start()
         return snapshot
+
+    def _tick(self) -> None:
+        pause = threading.Event()
+        while self._clock() - self._asked < ATTENTION:
+            pause.wait(TICK)
+            self.refresh()
 
     def refresh(self) -> Snapshot:
         """Takes a snapshot now: after an action, or because someone asked."""

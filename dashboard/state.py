@@ -12,13 +12,13 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import streamlit as st
 from engine.engine import Engine
-from engine.settings import Settings
 
 from dashboard.charts.chart import TimeRange
 from dashboard.format import Zone, zone_info
 from dashboard.operations import Operations
 from dashboard.sessions import align_up, bucket_seconds
 from dashboard.snapshot import DatabaseView, Snapshot, SnapshotFeed
+from engine.settings import Settings
 
 RANGES = {
     "15m": timedelta(minutes=15),
@@ -101,9 +101,12 @@ def selected() -> DatabaseView | None:
     return snapshot().database(viewer().database)
 
 
-def live(body: Callable[[], None]) -> None:
-    """Draws ``body`` now and again at the viewer's interval (at most three of these on a page)."""
-    st.fragment(body, run_every=viewer().interval)()
+def live(body: Callable[[], None], at_once: bool = False) -> None:
+    """Draws ``body`` now and again at the viewer's interval (at most three of these on a page).
+
+    ``at_once``: something is being read that should show as soon as it is there.
+    """
+    st.fragment(body, run_every=0.5 if at_once else viewer().interval)()
 
 
 def changed() -> None:

@@ -46,7 +46,8 @@ def text(value: str) -> str:
 
 
 def _opening(database: str) -> str:
-    return f"from engine import Engine, Lsn, Settings\n\nengine = Engine.open(Settings())\ndatabase = {database!r}\n"
+    opened = "from engine import Engine, Lsn, Settings\n\nengine = Engine.open(Settings())\n"
+    return f"{opened}database = {database!r}\n"
 
 
 def enable_db(database: str) -> Statement:
@@ -103,8 +104,9 @@ def _enable_table_python(table: EnableTable) -> str:
 def disable_table(database: str, source_schema: str, source_name: str, capture_instance: str) -> Statement:
     """sp_cdc_disable_table."""
     return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_disable_table\n    @source_schema = {text(source_schema)},\n"
-        f"    @source_name = {text(source_name)},\n    @capture_instance = {text(capture_instance)};",
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_disable_table\n"
+        f"    @source_schema = {text(source_schema)},\n    @source_name = {text(source_name)},\n"
+        f"    @capture_instance = {text(capture_instance)};",
         _opening(database)
         + f"engine.disable_table(database, {source_schema!r}, {source_name!r}, {capture_instance!r})",
     )

@@ -28,7 +28,8 @@ def range_bar(low: Endpoint, high: Endpoint, start: Endpoint, end: Endpoint) -> 
     figure = go.Figure()
     figure.update_layout(
         template="none",
-        height=92,
+        height=84,
+        barmode="overlay",
         margin={"l": 8, "r": 8, "t": 6, "b": 22},
         showlegend=False,
         hovermode="closest",
@@ -41,6 +42,8 @@ def range_bar(low: Endpoint, high: Endpoint, start: Endpoint, end: Endpoint) -> 
             "zeroline": False,
             "tickvals": [low.at, high.at],
             "ticktext": ["low watermark", "high watermark"],
+            "ticks": "",
+            "automargin": False,
         },
         yaxis={
             "range": [0, 2],

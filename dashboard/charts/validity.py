@@ -38,7 +38,7 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
     Two instances of one table stand side by side and their overlap is marked "safe to switch".
     """
     ordered = sorted(lanes, key=lambda lane: (lane.source_table, lane.low or now), reverse=True)
-    figure = time_figure(span, 64 + LANE * max(1, len(ordered)))
+    figure = time_figure(span, max(180, 64 + LANE * len(ordered)))
     figure.update_layout(
         hovermode="closest", barmode="overlay", bargap=0.45, margin={"l": 8, "r": 12, "t": 28, "b": 30}
     )

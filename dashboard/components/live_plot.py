@@ -21,7 +21,7 @@ PLOTLY_ROUTE = f"/api/plotly-{plotly.__version__}.min.js"
 @cache
 def _component() -> Any:
     script = Path(__file__).with_name("live_plot.js").read_text(encoding="utf-8")
-    return st.components.v2.component("highwater_live_plot", js=script, css=".plot { width: 100%; }")
+    return st.components.v2.component("highwater_live_plot", js=script, isolate_styles=False)
 
 
 def live_plot(chart: Chart, key: str) -> None:
@@ -35,5 +35,4 @@ def live_plot(chart: Chart, key: str) -> None:
             "source": (f"/{base}" if base else "") + PLOTLY_ROUTE,
         },
         height=int(chart.figure.layout.height),
-        isolate_styles=False,
     )

@@ -1,0 +1,43 @@
+"""The entry script: page frame, navigation, header; then the page. Pages are in ``pages/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.components.header import header
+from dashboard.components.problem import outage_page
+from dashboard.state import snapshot
+
+
+def main() -> None:
+    """Runs at every interaction of a viewer."""
+    st.set_page_config(
+        page_title="Highwater", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
+    )
+    pages = {
+        "overview": st.Page(
+            "../pages/overview.py", title="Overview", icon=":material/monitor_heart:", default=True
+        ),
+        "tables": st.Page(
+            "../pages/tables.py", title="Tables", icon=":material/table_chart:", url_path="tables"
+        ),
+        "changes": st.Page(
+            "../pages/changes.py", title="Changes", icon=":material/history:", url_path="changes"
+        ),
+        "capture": st.Page(
+            "../pages/capture.py", title="Capture", icon=":material/speed:", url_path="capture"
+        ),
+    }
+    st.session_state["pages"] = pages
+    page = st.navigation(list(pages.values()), position="top")
+    header()
+    picture = snapshot()
+    if picture.failure is not None and not picture.databases:
+        outage_page(picture)
+    else:
+        page.run()
+
+
+main()

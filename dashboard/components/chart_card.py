@@ -1,0 +1,21 @@
+"""A chart with its heading, what it means, and its numbers as a table."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.charts.chart import Chart
+from dashboard.components.live_plot import live_plot
+
+
+def chart_card(title: str, chart: Chart, key: str, meaning: str = "") -> None:
+    """A bordered card; the table is drawn only while it is open."""
+    with st.container(border=True, gap="xsmall"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(f"**{title}**", help=meaning or None, width="content")
+            table = st.popover(
+                "Table", icon=":material/table:", type="tertiary", key=f"{key}_table", on_change="rerun"
+            )
+        live_plot(chart, key)
+    if table.open:
+        table.dataframe(chart.table, hide_index=True, width=640, height=360)

@@ -1,0 +1,438 @@
+"""The explorer of changes: a question in the URL, a warning before it is asked, pages of changes.
+
+Every parameter is a bound widget, so the address is the question and a copied link asks it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from functools import partial
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import streamlit as st
+
+from dashboard import exports, glossary, ranges, reading, state, statements
+from dashboard import format as fmt
+from dashboard.charts.range_bar import Endpoint, range_bar
+from dashboard.components.change_drawer import change_drawer
+from dashboard.components.change_table import change_table
+from dashboard.components.live_plot import live_plot
+from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.components.statement_box import statement_box
+from dashboard.operations import Operation as Work
+from dashboard.ranges import Validity
+from dashboard.reading import ChangeFilter, ChangePage, ChangeQuery
+from dashboard.snapshot import DatabaseView
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import Operation
+from engine.model.lsn import Lsn
+
+ALL_OPTIONS = ("all update old", "all")
+NET_OPTIONS = ("all with mask", "all", "all with merge")
+OPERATION_FILTERS = {
+    "insert": (Operation.INSERT,),
+    "update": (Operation.UPDATE_OLD, Operation.UPDATE_NEW),
+    "delete": (Operation.DELETE,),
+    "merge": (Operation.MERGE,),
+}
+LAST, RANGE = "Last rows", "Range"
+COUNTS = (50, 200, 1000, 10000)
+
+
+def explorer(view: DatabaseView) -> None:
+    """Question, validity bar, result and drawer."""
+    with st.container(border=True, gap="small", key="question"):
+        instance = _instance(view)
+        query = _question(view, instance)
+    if query is None:
+        return
+    _result(view, query)
+
+
+def _instance(view: DatabaseView) -> CaptureInstance:
+    names = sorted(i.capture_instance for i in view.instances)
+    if st.session_state.get("c_ci") not in names:
+        st.session_state.pop("c_ci", None)
+    row = st.container(horizontal=True, vertical_alignment="top", key="question_row")
+    with row:
+        name = st.selectbox("Capture instance", names, key="c_ci", bind="query-params", width=205)
+    found = view.instance(name)
+    assert found is not None
+    with row:
+        _mode(found)
+    return found
+
+
+def _mode(instance: CaptureInstance) -> None:
+    modes = ["All", "Net"] if instance.supports_net_changes else ["All"]
+    if st.session_state.get("c_mode") not in modes:
+        st.session_state.pop("c_mode", None)
+    st.segmented_control(
+        "Changes",
+        modes,
+        default="All",
+        required=True,
+        key="c_mode",
+        bind="query-params",
+        help="**All**: every change. **Net**: one row for each key with its final values.",
+    )
+    options = NET_OPTIONS if st.session_state.get("c_mode") == "Net" else ALL_OPTIONS
+    if st.session_state.get("c_opt") not in options:
+        st.session_state.pop("c_opt", None)
+    st.selectbox(
+        "Row filter option", options, key="c_opt", bind="query-params", width=148, help=_option_help(options)
+    )
+    st.segmented_control("Of", [LAST, RANGE], default=LAST, required=True, key="c_by", bind="query-params")
+    if st.session_state.get("c_by") == RANGE:
+        placeholder = "low watermark"
+        st.text_input(
+            "From", key="c_from", bind="query-params", placeholder=placeholder, width=180, help=_RANGE_HELP
+        )
+        st.text_input(
+            "To", key="c_to", bind="query-params", placeholder="high watermark", width=180, help=_RANGE_HELP
+        )
+    else:
+        st.selectbox("Newest", COUNTS, index=1, key="c_n", bind="query-params", width=110)
+
+
+_RANGE_HELP = (
+    "An LSN (`0x` and 20 hex digits, or 8:8:4), a commit time (`2026-11-21 09:14:03.120`), or `now-15m`. "
+    "Empty: the end of the validity interval. Both ends belong to the range."
+)
+
+
+def _option_help(options: tuple[str, ...]) -> str:
+    texts = glossary.ROW_FILTERS | ({"all": glossary.NET_ALL} if "all with mask" in options else {})
+    return "\n\n".join(f"`{option}`: {texts[option]}" for option in options)
+
+
+def _question(view: DatabaseView, instance: CaptureInstance) -> ChangeQuery | None:
+    """The query as asked; None when it can't run, after saying why."""
+    chosen = _filter(instance)
+    high = view.watermarks.high
+    if instance.start_lsn is None or high is None:
+        st.info(
+            "Nothing can be asked yet: capture has not reached this instance in the log.",
+            icon=":material/info:",
+        )
+        return None
+    query = ChangeQuery(
+        instance=instance,
+        net=st.session_state.get("c_mode") == "Net",
+        row_filter_option=str(st.session_state.get("c_opt")),
+        start=None,
+        end=None,
+        last=int(st.session_state.get("c_n") or COUNTS[1]),
+        filter=chosen,
+    )
+    if st.session_state.get("c_by") != RANGE:
+        return query
+    return _ranged(
+        view, replace(query, last=None), Validity(instance.start_lsn, high, *_times(view, instance))
+    )
+
+
+def _times(view: DatabaseView, instance: CaptureInstance) -> tuple[datetime, datetime | None]:
+    return instance.create_date, view.watermarks.last_commit_time
+
+
+def _ranged(view: DatabaseView, query: ChangeQuery, validity: Validity) -> ChangeQuery | None:
+    zone = state.viewer().axis_zone
+    try:
+        start = ranges.parse_end(st.session_state.get("c_from") or "", state.now(), zone)
+        end = ranges.parse_end(st.session_state.get("c_to") or "", state.now(), zone)
+    except ValueError as error:
+        st.error(str(error), icon=":material/error:")
+        return None
+    checked = ranges.check(start, end, validity)
+    _bar(start, end, validity)
+    if checked.is_valid:
+        return replace(query, start=start, end=end)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.error(
+            f"This range would fail with **Msg 313**: {checked.problem}.",
+            icon=":material/error:",
+            width="stretch",
+        )
+        st.button(
+            "Clamp",
+            icon=":material/compress:",
+            type="primary",
+            key="c_clamp",
+            on_click=_clamp,
+            args=(checked.start, checked.end, zone),
+        )
+    return None
+
+
+def _clamp(start: ranges.End, end: ranges.End, zone: tzinfo) -> None:
+    st.session_state["c_from"], st.session_state["c_to"] = ranges.text_of(start), ranges.text_of(end)
+
+
+def _bar(start: ranges.End, end: ranges.End, validity: Validity) -> None:
+    low_at = ranges.position(validity.low, validity, 0)
+    high_at = ranges.position(validity.high, validity, 0)
+    chart = range_bar(
+        Endpoint(low_at, fmt.moment(validity.low_time)),
+        Endpoint(high_at, fmt.moment(validity.high_time)),
+        Endpoint(ranges.position(start, validity, low_at), ranges.text_of(start) or "the low watermark"),
+        Endpoint(ranges.position(end, validity, high_at), ranges.text_of(end) or "the high watermark"),
+    )
+    live_plot(chart, "c_bar")
+
+
+def _filter(instance: CaptureInstance) -> ChangeFilter:
+    with st.expander("Filter", icon=":material/filter_alt:", type="compact", key="c_filter"):
+        grid = st.grid(4, min_column_width=180)
+        names = [name for name in OPERATION_FILTERS if (name == "merge") == _is_merge() or name == "delete"]
+        with grid.cell():
+            chosen = st.pills("Operation", names, selection_mode="multi", key="c_op", bind="query-params")
+        columns = ["", *instance.column_names]
+        if st.session_state.get("c_col") not in columns:
+            st.session_state.pop("c_col", None)
+        with grid.cell():
+            column = st.selectbox(
+                "Changed column",
+                columns,
+                key="c_col",
+                bind="query-params",
+                format_func=lambda name: name or "any",
+                help="Updates whose mask has this column's bit.",
+            )
+        with grid.cell():
+            key = st.text_input("Key", key="c_key", bind="query-params", placeholder="42 or column=42")
+        with grid.cell():
+            text = st.text_input("Text in any column", key="c_text", bind="query-params")
+    operations = tuple(code for name in chosen for code in OPERATION_FILTERS[name])
+    return ChangeFilter(operations, column or "", (key or "").strip(), (text or "").strip())
+
+
+def _is_merge() -> bool:
+    return st.session_state.get("c_opt") == "all with merge"
+
+
+@dataclass(slots=True)
+class Run:
+    """What this viewer asked last: the question as typed, the query it came to, the page and row shown."""
+
+    viewer: str = field(default_factory=lambda: uuid4().hex)
+    asked: object = None
+    query: ChangeQuery | None = None
+    number: int = 0
+    page: int = 0
+    selected: int | None = None
+    clicked: int | None = None
+
+    def turn_to(self, page: int) -> None:
+        """Another page of the same answer."""
+        self.page, self.selected, self.clicked = page, None, None
+
+    def ask_again(self) -> None:
+        """The same question to what readers see now."""
+        self.number += 1
+        self.turn_to(0)
+
+    @property
+    def key(self) -> str:
+        """The key of the background operation that answers it."""
+        return f"changes:{self.viewer}:{self.number}:{self.page}"
+
+
+def _run() -> Run:
+    run: Run = st.session_state.setdefault("c_run", Run())
+    return run
+
+
+def _settled(run: Run, query: ChangeQuery) -> ChangeQuery:
+    """The query to run: ``now-15m`` means the moment it was typed, not that of every redraw."""
+    typed = (
+        st.session_state.get("c_from"),
+        st.session_state.get("c_to"),
+        replace(query, start=None, end=None),
+    )
+    if run.query is None or run.asked != typed:
+        run.asked, run.query = typed, query
+        run.ask_again()
+    return run.query
+
+
+def _result(view: DatabaseView, asked: ChangeQuery) -> None:
+    run = _run()
+    query, page = _settled(run, asked), run.page
+    operation = state.operations().get(run.key) or state.operations().submit(
+        run.key, "Reading changes", lambda work: reading.read_page(state.engine(), query, page, work)
+    )
+    if operation.is_active:
+        _wait(operation)
+    elif not operation_failure(operation):
+        _show(view, query, operation, run)
+    elif st.button("Try again", icon=":material/refresh:", key="c_again"):
+        run.ask_again()
+        st.rerun()
+
+
+def _wait(operation: Work) -> None:
+    def body() -> None:
+        if not operation.is_active:
+            st.rerun()
+        operation_progress(operation, "c_wait")
+        st.skeleton(height=360)
+
+    st.fragment(body, run_every=0.3)()
+
+
+def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> None:
+    page: ChangePage = operation.result
+    _toolbar(view, query, page, operation, run)
+    if not page.changes:
+        _nothing(query)
+        return
+    _follow_jump(page, run)
+    table, drawer = st.columns([11, 6]) if run.selected is not None else (st.container(), None)
+    with table:
+        index = change_table(page.changes, query.instance, key=f"c_rows_{run.key}")
+        _pages(page, run)
+    if index != run.clicked:
+        run.clicked = run.selected = index
+        st.rerun()
+    if drawer is not None and run.selected is not None:
+        with drawer:
+            change = page.changes[min(run.selected, len(page.changes) - 1)]
+            change_drawer(view, query.instance, change, partial(_move, len(page.changes)))
+
+
+def jump_to(change: Change) -> None:
+    """Makes the explorer show one change: its transaction as the range, its row selected."""
+    chosen = {"c_ci": change.capture_instance, "c_mode": "All", "c_opt": ALL_OPTIONS[0], "c_by": RANGE}
+    chosen |= {"c_from": change.start_lsn, "c_to": change.start_lsn, "c_key": "", "c_text": "", "c_col": ""}
+    st.session_state.update(chosen)
+    st.session_state["c_jump"] = change.seqval
+
+
+def _follow_jump(page: ChangePage, run: Run) -> None:
+    wanted = st.session_state.pop("c_jump", None)
+    if wanted is not None:
+        found = [index for index, change in enumerate(page.changes) if change.seqval == wanted]
+        run.selected = found[0] if found else None
+
+
+def _move(count: int, by: int) -> None:
+    run = _run()
+    run.selected = max(0, min(count - 1, (run.selected or 0) + by))
+
+
+def _nothing(query: ChangeQuery) -> None:
+    why = "that match the filter" if query.filter else "in this range"
+    st.info(f"No changes {why}.", icon=":material/search_off:")
+    st.button("Show the newest changes instead", key="c_nearest", on_click=_newest, icon=":material/history:")
+
+
+def _newest() -> None:
+    for name in ("c_from", "c_to", "c_key", "c_text", "c_col"):
+        st.session_state[name] = ""
+    st.session_state["c_op"] = []
+    st.session_state["c_by"] = LAST
+
+
+def _toolbar(view: DatabaseView, query: ChangeQuery, page: ChangePage, operation: Work, run: Run) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="c_toolbar"):
+        st.markdown(_summary(page, operation), width="content")
+        _behind(view, page, run)
+        st.space("stretch")
+        with st.popover("Copy as", icon=":material/content_copy:"):
+            _copy(query, page)
+        with st.popover("Download", icon=":material/download:"):
+            _download(query, page)
+
+
+def _summary(page: ChangePage, operation: Work) -> str:
+    count = fmt.plural(len(page.changes), "change") + (
+        " on this page" if page.has_more or page.number else ""
+    )
+    return (
+        f"**{count}**, newest first · {fmt.lsn_short(page.from_lsn)} to {fmt.lsn_short(page.to_lsn)} "
+        f"· {fmt.duration(round(operation.seconds, 2))}"
+    )
+
+
+def _behind(view: DatabaseView, page: ChangePage, run: Run) -> None:
+    """Offers to ask again once readers could see more than this answer has."""
+    is_open = st.session_state.get("c_by") != RANGE or not st.session_state.get("c_to")
+
+    def body() -> None:
+        high = (state.selected() or view).watermarks.high
+        if not is_open or high is None or high <= page.to_lsn:
+            return
+        if st.button("Newer changes", icon=":material/refresh:", key="c_newer", type="tertiary"):
+            run.ask_again()
+            st.rerun(scope="app")
+
+    state.live(body)
+
+
+def _pages(page: ChangePage, run: Run) -> None:
+    if not page.has_more and not page.number:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="center"):
+        newer, older = page.number == 0, not page.has_more
+        if st.button("Newer page", disabled=newer, icon=":material/chevron_left:", key="c_prev"):
+            run.turn_to(page.number - 1)
+            st.rerun()
+        st.caption(f"page {page.number + 1}", width="content")
+        if st.button("Older page", disabled=older, icon=":material/chevron_right:", key="c_next"):
+            run.turn_to(page.number + 1)
+            st.rerun()
+
+
+def _copy(query: ChangeQuery, page: ChangePage) -> None:
+    statement_box(
+        statements.get_changes(
+            query.database,
+            query.instance.capture_instance,
+            query.net,
+            str(page.from_lsn),
+            str(page.to_lsn),
+            query.row_filter_option,
+        )
+    )
+    st.markdown("Link to exactly these rows")
+    st.code(_link(query, page), language=None, wrap_lines=True)
+
+
+def _link(query: ChangeQuery, page: ChangePage) -> str:
+    parameters = {
+        "db": query.database,
+        "c_ci": query.instance.capture_instance,
+        "c_mode": "Net" if query.net else "All",
+        "c_opt": query.row_filter_option,
+        "c_by": RANGE,
+        "c_from": str(page.from_lsn),
+        "c_to": str(page.to_lsn),
+        "c_col": query.filter.column,
+        "c_key": query.filter.key,
+        "c_text": query.filter.text,
+    }
+    base = (st.context.url or "").split("?")[0].rstrip("/")
+    return f"{base}?{urlencode({name: value for name, value in parameters.items() if value})}"
+
+
+def _download(query: ChangeQuery, page: ChangePage) -> None:
+    st.caption("The whole query, not only this page, with its metadata columns.")
+    for wanted in exports.FORMATS:
+        st.download_button(
+            wanted.label,
+            data=partial(_export, query, page.from_lsn, page.to_lsn, wanted),
+            file_name=f"{query.instance.capture_instance}.{wanted.extension}",
+            mime=wanted.mime,
+            on_click="ignore",
+            icon=":material/download:",
+            key=f"c_download_{wanted.extension}",
+            width="stretch",
+        )
+
+
+def _export(query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: exports.ExportFormat) -> bytes:
+    frame = reading.result(state.engine(), query, from_lsn, to_lsn)
+    return exports.export(frame.toArrow(), wanted)

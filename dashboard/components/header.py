@@ -1,0 +1,70 @@
+"""The bar over every page: database, range, zone, live or paused, refresh, and how old the picture is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import format as fmt
+from dashboard import state
+from dashboard.components.problem import age_of, outage_banner
+from dashboard.format import Zone
+
+
+def header() -> None:
+    """Draws the controls; each is in the URL, so a link shows the same view."""
+    names = [view.name for view in state.snapshot().databases]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
+        if names:
+            st.selectbox(
+                "Database", names, key="db", bind="query-params", width=190, label_visibility="collapsed"
+            )
+        _choice("Range", list(state.RANGES), "1h", "range")
+        _choice("Times", list(Zone), Zone.UTC, "tz")
+        st.selectbox(
+            "Refresh interval",
+            list(state.INTERVALS),
+            index=list(state.INTERVALS).index(state.DEFAULT_INTERVAL),
+            key="live",
+            bind="query-params",
+            width=112,
+            label_visibility="collapsed",
+        )
+        is_paused = state.viewer().interval is None
+        st.button(
+            "Live" if is_paused else "Pause",
+            icon=":material/play_arrow:" if is_paused else ":material/pause:",
+            shortcut="P",
+            on_click=_toggle_live,
+            key="pause",
+        )
+        st.button(
+            "Refresh", icon=":material/refresh:", key="refresh", type="tertiary", on_click=state.changed
+        )
+        st.space("stretch")
+        state.live(_age)
+
+
+def _choice(label: str, options: list[str], default: str, key: str) -> None:
+    st.segmented_control(
+        label,
+        options,
+        default=default,
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+
+
+def _toggle_live() -> None:
+    paused = st.session_state.get("live") == "paused"
+    st.session_state["live"] = state.DEFAULT_INTERVAL if paused else "paused"
+
+
+def _age() -> None:
+    snapshot = state.snapshot()
+    age = fmt.ago(snapshot.taken, state.now())
+    word = "Paused, data" if state.viewer().interval is None else "Data"
+    st.caption(f"{word} of {age}", width="content", help=fmt.moment(snapshot.taken))
+    if snapshot.failure is not None:
+        outage_banner(snapshot, age_of(snapshot))

@@ -1,0 +1,233 @@
+"""The capture job: what it does, since when, its parameters, and how to start, stop and tune it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import streamlit as st
+
+from dashboard import format as fmt
+from dashboard import glossary, sessions, state, statements
+from dashboard.components.problem import problem_box
+from dashboard.components.statement_box import statement_box
+from dashboard.snapshot import DatabaseView
+from engine.errors import CdcError
+from engine.model.job import CaptureParameters, Job, JobState
+
+_LOOKS = {
+    JobState.RUNNING: ("green", ":material/play_circle:"),
+    JobState.STARTING: ("blue", ":material/pending:"),
+    JobState.STOPPING: ("orange", ":material/pending:"),
+    JobState.STOPPED: ("gray", ":material/stop_circle:"),
+    JobState.FAILED: ("red", ":material/error:"),
+}
+
+
+def job_line(view: DatabaseView, key: str) -> None:
+    """One line: state, since, the parameters it runs with, and its buttons."""
+    job = view.capture_job
+    if job is None:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=key):
+        state_badge(job)
+        st.markdown(f"**{job.name}** {_doing(job)}", width="content")
+        st.space("stretch")
+        job_buttons(view, key)
+
+
+def job_card(view: DatabaseView) -> None:
+    """The job in full: its line, and its parameters as running, configured and by default."""
+    job_line(view, "k_job")
+    job = view.capture_job
+    if job is None:
+        return
+    with st.container(border=True):
+        parameter_table(job)
+        with st.expander("Change parameters", icon=":material/tune:", type="compact", key="k_tune"):
+            parameter_form(view)
+
+
+def state_badge(job: Job) -> None:
+    """The state in a word, icon and colour."""
+    colour, icon = _LOOKS[job.state]
+    st.badge(job.state.value, icon=icon, color=colour)  # type: ignore[arg-type]
+
+
+def _doing(job: Job) -> str:
+    since = fmt.moment_and_age(job.since, state.now())
+    running = f" · {describe(job.running)}" if job.running else ""
+    return f"since {since}{running}" + (f" · {job.message}" if job.message else "")
+
+
+def describe(parameters: CaptureParameters) -> str:
+    """``every 5 s, at most 500 × 10 transactions``."""
+    pause = f"every {parameters.pollinginterval} s" if parameters.pollinginterval else "without pause"
+    if not parameters.continuous:
+        pause = "once"
+    return f"{pause}, at most {parameters.maxtrans} × {parameters.maxscans} transactions"
+
+
+def job_buttons(view: DatabaseView, key: str) -> None:
+    """Start, or stop and restart; each confirms with its consequence."""
+    job = view.capture_job
+    if job is None:
+        return
+    is_up = job.state in (JobState.RUNNING, JobState.STARTING)
+    if not is_up:
+        if st.button("Start", icon=":material/play_arrow:", type="primary", key=f"{key}_start"):
+            start_dialog(view.name)
+        return
+    if st.button("Stop", icon=":material/stop:", key=f"{key}_stop"):
+        stop_dialog(view.name)
+    if needs_restart(job):
+        if st.button("Restart now", icon=":material/restart_alt:", type="primary", key=f"{key}_restart"):
+            restart_dialog(view.name)
+    elif st.button("Restart", icon=":material/restart_alt:", key=f"{key}_restart"):
+        restart_dialog(view.name)
+
+
+def needs_restart(job: Job) -> bool:
+    """Whether it runs with other parameters than the ones configured."""
+    return job.running is not None and job.running != job.configured
+
+
+@st.dialog("Start capture", icon=":material/play_arrow:")
+def start_dialog(database: str) -> None:
+    """Confirms a start."""
+    st.write("Capture goes on where it stopped: everything committed since then is read from the log.")
+    statement_box(statements.start_job(database))
+    if st.button("Start", type="primary", key="job_start_confirm"):
+        _act(lambda: state.engine().start_job(database))
+
+
+@st.dialog("Stop capture", icon=":material/stop:")
+def stop_dialog(database: str) -> None:
+    """Confirms a stop, with what it means."""
+    st.write(
+        "Nothing is lost: the source keeps its log for capture until it is started again. "
+        "Meanwhile the log grows and the high watermark stands still."
+    )
+    statement_box(statements.stop_job(database))
+    if st.button("Stop", type="primary", key="job_stop_confirm"):
+        _act(lambda: state.engine().stop_job(database))
+
+
+@st.dialog("Restart capture", icon=":material/restart_alt:")
+def restart_dialog(database: str) -> None:
+    """Confirms a restart: new parameters take effect."""
+    st.write(
+        "The job stops after its current cycle and starts with the configured parameters. Nothing is lost."
+    )
+    if st.button("Restart", type="primary", key="job_restart_confirm"):
+        _act(lambda: _restart(database))
+
+
+def _restart(database: str) -> None:
+    state.engine().stop_job(database)
+    state.engine().start_job(database)
+
+
+def _act(action: object) -> None:
+    try:
+        with st.spinner("Waiting for the agent…"):
+            action()  # type: ignore[operator]
+    except CdcError as error:
+        problem_box(error)
+        return
+    state.changed()
+    st.rerun()
+
+
+def parameter_table(job: Job) -> None:
+    """Each parameter as it runs, as configured, and its default; what differs says so."""
+    default = CaptureParameters()
+    rows = []
+    for name, meaning in glossary.PARAMETERS.items():
+        configured = getattr(job.configured, name)
+        running = getattr(job.running, name) if job.running else None
+        differs = running is not None and running != configured
+        rows.append(
+            {
+                "parameter": name,
+                "running with": fmt.DASH if running is None else _value(running),
+                "configured": _value(configured) + ("  ⟳ takes effect after restart" if differs else ""),
+                "default": _value(getattr(default, name)),
+                "meaning": meaning,
+            }
+        )
+    st.table(rows, border="horizontal", hide_index=True)
+    if needs_restart(job):
+        st.badge("takes effect after restart", icon=":material/restart_alt:", color="orange")
+
+
+def _value(value: bool | int) -> str:
+    return ("1 (on)" if value else "0 (off)") if isinstance(value, bool) else fmt.number(value)
+
+
+def parameter_form(view: DatabaseView) -> None:
+    """Tunes the job as sp_cdc_change_job does, with the ceiling the new values would give."""
+    job = view.capture_job
+    if job is None:
+        return
+    now = job.configured
+    fields = st.grid(4, min_column_width=150)
+    maxtrans = int(fields.number_input("maxtrans", 1, 2_147_483_647, now.maxtrans, 100, key="k_maxtrans"))
+    maxscans = int(fields.number_input("maxscans", 1, 2_147_483_647, now.maxscans, 1, key="k_maxscans"))
+    continuous = fields.selectbox(
+        "continuous", [True, False], index=0 if now.continuous else 1, format_func=_value, key="k_continuous"
+    )
+    interval = int(
+        fields.number_input(
+            "pollinginterval (s)",
+            0,
+            86_399,
+            now.pollinginterval if continuous else 0,
+            1,
+            key=f"k_pollinginterval_{continuous}",
+            disabled=not continuous,
+            help="0 … 86,399 seconds. Without `continuous` it is 0.",
+        )
+    )
+    wanted = CaptureParameters(maxtrans, maxscans, bool(continuous), interval)
+    st.caption(_preview(view, wanted))
+    statement = statements.change_job(view.name, maxtrans, maxscans, bool(continuous), interval)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Save", type="primary", disabled=wanted == now, icon=":material/save:", key="k_save"):
+            _save(view.name, wanted)
+        with st.popover("Statement", icon=":material/code:", type="tertiary"):
+            statement_box(statement)
+
+
+def _save(database: str, wanted: CaptureParameters) -> None:
+    try:
+        state.engine().change_job(
+            database,
+            maxtrans=wanted.maxtrans,
+            maxscans=wanted.maxscans,
+            continuous=wanted.continuous,
+            pollinginterval=wanted.pollinginterval,
+        )
+    except CdcError as error:
+        problem_box(error)
+        return
+    state.changed()
+    st.toast("Saved. It takes effect when the job is restarted.", icon=":material/save:")
+    st.rerun()
+
+
+def _preview(view: DatabaseView, wanted: CaptureParameters) -> str:
+    now = state.now()
+    start = now - timedelta(hours=1)
+    measured = [b.transactions for b in sessions.throughput(view.history, start, now, 10) if b.transactions]
+    peak = f"the peak of the last hour was {fmt.rate(max(measured), 'tran/s')}" if measured else ""
+    if wanted.ceiling is None:
+        text = (
+            "No ceiling: the job reads as fast as it can"
+            if wanted.continuous
+            else "One drain, then the job ends"
+        )
+        return text + (f"; {peak}." if peak else ".")
+    text = f"Ceiling {fmt.rate(wanted.ceiling, 'tran/s')}"
+    if measured and max(measured) >= wanted.ceiling * 0.8:
+        return f"{text}: too close, {peak}."
+    return text + (f"; {peak}." if peak else ".")

@@ -1,0 +1,54 @@
+"""Errors and outages on a page: number, message, fix; never a traceback."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import format as fmt
+from dashboard.problems import problem_of
+from dashboard.snapshot import Snapshot
+
+
+def problem_box(error: BaseException, doing: str = "") -> None:
+    """One error with what to do about it."""
+    problem = problem_of(error)
+    text = f"**{problem.title}**" + (f" while {doing}" if doing else "") + f"\n\n{escaped(problem.text)}"
+    st.error(text + (f"\n\n{problem.fix}" if problem.fix else ""), icon=":material/error:")
+
+
+def outage_banner(snapshot: Snapshot, now_text: str) -> None:
+    """Says that the picture is old, why, and how old; nothing when it is new."""
+    if snapshot.failure is None:
+        return
+    problem = problem_of(snapshot.failure)
+    shown = f"Shown is the state of {now_text}." if snapshot.databases else "There is nothing older to show."
+    st.error(
+        f"**The control database does not answer.** {shown}\n\n{problem.title}: {escaped(problem.text)}\n\n"
+        "Start it again: `highwater start`.",
+        icon=":material/cloud_off:",
+    )
+
+
+def outage_page(snapshot: Snapshot) -> None:
+    """The whole page while nothing is known: what does not answer and how to start it."""
+    st.markdown("### Highwater does not answer yet")
+    st.markdown(
+        "The dashboard runs, but the home's control database can't be read. Start the home and wait a moment:"
+    )
+    st.code("highwater start", language="bash")
+    if st.button("Try again", icon=":material/refresh:", type="primary"):
+        st.rerun()
+
+
+def escaped(text: str) -> str:
+    """Text of others as it is, where Markdown would read signs in it."""
+    for sign in "\\`*_{}[]<>#$~|":
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def age_of(snapshot: Snapshot) -> str:
+    """When the picture was taken, with its age."""
+    from dashboard.state import now
+
+    return fmt.moment_and_age(snapshot.taken, now())

@@ -1,0 +1,1 @@
+"""One file a page: layout and calls, no logic."""

@@ -1,0 +1,37 @@
+"""Capture: does it keep up, and what limits it?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.components import first_steps, series
+from dashboard.components.job_card import job_card
+from dashboard.components.kpis import kpi_row
+from dashboard.components.session_table import session_cards
+
+
+def charts() -> None:
+    """Series of the scan sessions, at every tick."""
+    now = state.selected()
+    if now is None:
+        return
+    kpi_row(now)
+    left, right = st.columns(2)
+    with left:
+        series.latency_card(now, "k_latency")
+        series.commands_card(now, "k_commands")
+    with right:
+        series.throughput_card(now, "k_throughput")
+        series.empty_scans_card(now, "k_empty")
+    session_cards(now)
+
+
+view = state.selected()
+if view is None:
+    first_steps.no_database()
+elif view.capture_job is None:
+    first_steps.no_table(view)
+else:
+    job_card(view)
+    state.live(charts)

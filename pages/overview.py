@@ -1,0 +1,44 @@
+"""Overview: is capture healthy now?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.components import first_steps, series
+from dashboard.components.job_card import job_line
+from dashboard.components.kpis import kpi_row
+from dashboard.components.latest_changes import is_reading_first, latest_changes
+from dashboard.components.verdict import verdict
+
+
+def at_a_glance() -> None:
+    """The verdict over all databases, then the figures and the job of the selected one."""
+    verdict(state.snapshot())
+    view = state.selected()
+    if view is None:
+        first_steps.no_database()
+    elif not view.instances:
+        first_steps.no_table(view)
+    else:
+        kpi_row(view)
+        job_line(view, "o_job")
+
+
+def in_detail() -> None:
+    """Latest changes and the course of the selected database."""
+    view = state.selected()
+    if view is None or not view.instances:
+        return
+    latest_changes(view)
+    left, right = st.columns(2)
+    with left:
+        series.latency_card(view, "o_latency")
+        series.empty_scans_card(view, "o_empty")
+    with right:
+        series.throughput_card(view, "o_throughput")
+        series.validity_card(view, "o_validity")
+
+
+state.live(at_a_glance)
+state.live(in_detail, at_once=is_reading_first(state.selected()))
