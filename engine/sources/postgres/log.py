@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import psycopg
+import structlog
 
-from engine.errors import LogBroken
+from engine.errors import LogBroken, LogRecordsNotProcessed
 from engine.model.lsn import Lsn
 from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
-from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, unreachable
+from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import Peek, Slot, SlotName
 from engine.sources.postgres.transactions import TransactionMarker
 from engine.sources.postgres.types import TypeCatalog
+
+_log = structlog.get_logger(__name__)
 
 CHANGES_A_PEEK = 500_000
 """Messages that one peek decodes at most (to the end of a transaction): about a second of the server's time."""
@@ -43,7 +47,7 @@ class PostgresLog:
 
     def identity(self) -> LogIdentity:
         """The log's identity now. Raises SourceUnreachable, LogBroken when the slot is gone or lost."""
-        with unreachable(self._name.database):
+        with self._reaching():
             state = self._slot().state()
             if state.wal_status == "lost":
                 raise LogBroken(self._name.database, f"replication slot '{state.slot}' has lost WAL it needs")
@@ -60,14 +64,14 @@ class PostgresLog:
 
     def log_end(self) -> Lsn:
         """The end of what is durable in the log now."""
-        with unreachable(self._name.database):
+        with self._reaching():
             row = self._control().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
         return lsn_of(row[0])
 
     def slot_state(self) -> SlotState:
         """What the source keeps for this reader."""
-        with unreachable(self._name.database):
+        with self._reaching():
             return self._slot().state()
 
     @property
@@ -90,7 +94,11 @@ class PostgresLog:
             self._drop()
         while left > 0:
             reading = self._reading or self._peek(after.position, upto.position, changes)
-            shaped = self._next_block(reading, limit.piece_bytes)
+            try:
+                shaped = self._next_block(reading, limit.piece_bytes)
+            except psycopg.errors.UndefinedFunction as error:
+                self._read_texts(error)
+                continue
             if shaped is None:
                 self._reading = None
                 self._exhausted = reading.peek.complete and reading.peek.upto >= upto.position
@@ -101,7 +109,8 @@ class PostgresLog:
             if not reading.takes(after.position, upto.position, left):
                 self._exhausted = True
                 return
-            piece = self._decoder().piece(shaped, *reading.taken)
+            with self._reaching():
+                piece = self._decoder().piece(shaped, *reading.taken)
             if not piece.transactions:
                 continue
             found = True
@@ -110,21 +119,25 @@ class PostgresLog:
             yield piece
 
     def _peek(self, after: int, upto: int, changes: int) -> _Reading:
-        peek = Peek(self._stream(), self._name, upto, changes, self._binary)
+        with self._reaching():
+            peek = Peek(self._stream(), self._name, upto, changes, self._binary)
         self._reading = _Reading(peek, Shapes(self._catalog()), self._name.database, after)
         return self._reading
 
     def _next_block(self, reading: _Reading, piece_bytes: int) -> ShapedBlock | None:
         """The block that has transactions to hand out; None when the peek is used up."""
-        try:
-            before = reading.peek.rows
+        before = reading.peek.rows
+        with self._reaching():
             shaped = reading.block(max(piece_bytes // 2, 1))
-            self._rows_unconfirmed += reading.peek.rows - before
-            return shaped
-        except BaseException:
-            # Whatever went wrong, half a peek can't be gone on with.
-            self._drop()
-            raise
+        self._rows_unconfirmed += reading.peek.rows - before
+        return shaped
+
+    def _read_texts(self, error: psycopg.Error) -> None:
+        """From now on values come as text: a published column has a type without a binary form."""
+        if not self._binary:
+            raise LogRecordsNotProcessed(text_of(error)) from error
+        _log.warning("log is read as text", database=self._name.database, reason=text_of(error))
+        self._binary = False
 
     def confirm(self, upto: Lsn) -> None:
         """Everything up to the log position ``upto`` is durable: the source may truncate its log.
@@ -135,7 +148,7 @@ class PostgresLog:
         """
         position = upto.position
         target = position + 1 if position in self._commits else position
-        with unreachable(self._name.database):
+        with self._reaching():
             self._slot().advance(target)
         self._commits = {commit for commit in self._commits if commit > position}
         self._rows_unconfirmed = 0
@@ -149,6 +162,22 @@ class PostgresLog:
         self._control_connection = self._stream_connection = None
 
     # Connections
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """After any error half a peek can't be gone on with; a lost connection is not the only one lost."""
+        try:
+            with unreachable(self._name.database):
+                yield
+        except psycopg.errors.UndefinedFunction:
+            self._drop()
+            raise
+        except psycopg.Error as error:
+            self.close()
+            raise LogRecordsNotProcessed(text_of(error)) from error
+        except BaseException:
+            self.close()
+            raise
 
     def _drop(self) -> None:
         """Forgets the peek; a connection in the middle of one is of no use any more."""
@@ -164,7 +193,7 @@ class PostgresLog:
     def _stream(self) -> Connection:
         if self._stream_connection is None or self._stream_connection.closed:
             self._stream_connection = connect(self._dsn, self._name.database, "highwater log reader")
-            with unreachable(self._name.database):
+            with self._reaching():
                 configure(self._stream_connection, _SCAN_SETTINGS)
         return self._stream_connection
 

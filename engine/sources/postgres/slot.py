@@ -77,21 +77,27 @@ class Peek:
 
     def block(self, size: int) -> MessageBlock | None:
         """The next messages, about ``size`` bytes; None after the last."""
+        while not self.finished:
+            with unreachable(self._name.database):
+                block = frame(self._take(size))
+            if len(block):
+                self.rows += len(block)
+                return block
+        return None
+
+    def _take(self, size: int) -> list[memoryview | bytes]:
         rows: list[memoryview | bytes] = []
         taken, take = 0, self._pg.get_copy_data
-        with unreachable(self._name.database):
-            while taken < size and not self.finished:
-                length, data = take(1)
-                if length > 0:
-                    rows.append(data)
-                    taken += length
-                elif length == 0:
-                    self._wait()
-                else:
-                    self._finish()
-        block = frame(rows)
-        self.rows += len(block)
-        return block if len(block) else None
+        while taken < size and not self.finished:
+            length, data = take(1)
+            if length > 0:
+                rows.append(data)
+                taken += length
+            elif length == 0:
+                self._wait()
+            else:
+                self._finish()
+        return rows
 
     def _answered(self) -> None:
         while self._pg.flush():

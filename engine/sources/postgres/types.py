@@ -208,7 +208,7 @@ def _array_of(element: ColumnType, type_: CatalogType, source_type: str) -> Colu
         type_.array_oid,
         source_type,
         f"array<{element.lake_type}>",
-        pa.list_(element.arrow_type),
+        pa.list_(pa.field("element", element.arrow_type)),
         Form.ARRAY,
         element=element,
     )
