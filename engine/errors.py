@@ -1,3 +1,4 @@
+# ruff: noqa: N818 - the names say what is wrong, as the original's texts do
 """Errors with the original's numbers (reference/errors.md): what callers catch and what users read.
 
 Numbers from 50000 on are ours, where the original has no such error. Severity 10 is a message about
@@ -422,6 +423,16 @@ class ChangesNotWritten(CdcError):
     shape = "Could not insert rows into change tables: {0}"
 
 
+class CapturedColumnChanged(CdcError):
+    """A captured column has another type in the log than its change table has."""
+
+    number = 22976
+    shape = (
+        "Column '{0}' of capture instance '{1}' changed from {2} to {3} in the source; its change table was "
+        "not updated. Nothing is lost: the log is kept. Disable the instance and enable the table again."
+    )
+
+
 class CaptureJobFailed(CdcError):
     """The capture job gave up."""
 
@@ -553,3 +564,10 @@ class BadDsn(CdcError):
 
     number = 50012
     shape = "The DSN is not a valid libpq URI: {0}. Write postgresql://user:password@host:port/database"
+
+
+class DemoNamesTaken(CdcError):
+    """The database has schemas of the demo company's names that are not the demo's."""
+
+    number = 50013
+    shape = "The demo cannot be put into database '{0}': it already has {1}, not made by the demo. Use another database."
