@@ -26,6 +26,11 @@ COMMIT_APP_ID = "highwater.start_lsn"
 COMMAND_APP_ID = "highwater.command_id"
 """appId of the SetTransaction whose version is the last ``__$command_id`` of that commit."""
 
+COMMITS_A_CHECKPOINT = 100
+"""Log entries that a reader replays at most, about, when `DeltaTables.checkpoint` is called often enough."""
+
+_ENTRIES_TO_TRY = 20
+
 _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
 
@@ -68,22 +73,46 @@ class DeltaTables:
             files.delete(aside, True)
 
     def position(self, path: str) -> tuple[int, int]:
-        """Versions of our two SetTransactions in the table's newest state; 0 for none."""
-        versions = self._log(path).update(False, self._jvm.none, self._jvm.none).transactions()
-        commit, command = (versions.get(app_id) for app_id in (COMMIT_APP_ID, COMMAND_APP_ID))
+        """Versions of our two SetTransactions in the table's newest state; 0 for none.
+
+        Every commit of ours has both, so the newest log entries answer it; the state of the whole table,
+        which costs three Spark jobs, is asked only when many commits of others came after ours.
+        """
+        log = self._log(path)
+        newest = log.update(False, self._jvm.none, self._jvm.none)
+        version = newest.version()
+        for entry in range(version, max(version - _ENTRIES_TO_TRY, -1), -1):
+            versions = self._transactions_in(log, f"{path}/_delta_log/{entry:020d}.json")
+            if COMMIT_APP_ID in versions:
+                return versions[COMMIT_APP_ID], versions[COMMAND_APP_ID]
+            if entry == 0:
+                return 0, 0
+        state = newest.transactions()
+        commit, command = (state.get(app_id) for app_id in (COMMIT_APP_ID, COMMAND_APP_ID))
         return (commit.get() if commit.isDefined() else 0, command.get() if command.isDefined() else 0)
 
     def begin(self, path: str) -> DeltaTransaction:
         """A transaction on the table's newest version."""
-        transaction = self._log(path).startTransaction()
+        log = self._log(path)
+        transaction = log.startTransaction(self._jvm.none, self._jvm.some(log.unsafeVolatileSnapshot()))
         if path not in self._columns:
             self._columns[path] = _physical_columns(transaction.metadata().schemaString())
         return DeltaTransaction(self._spark, self._jvm, path, transaction, self._columns[path])
 
     def checkpoint(self, path: str) -> None:
-        """Writes a checkpoint at the newest version."""
+        """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
         log = self._log(path)
-        log.checkpoint(log.update(False, self._jvm.none, self._jvm.none), self._jvm.none)
+        newest = log.update(False, self._jvm.none, self._jvm.none)
+        if newest.version() - max(newest.checkpointProvider().version(), 0) >= COMMITS_A_CHECKPOINT:
+            log.checkpoint(newest, self._jvm.none)
+
+    def _transactions_in(self, log: Any, entry: str) -> Mapping[str, int]:
+        place, configuration = self._jvm.path(entry), self._jvm.hadoop_configuration
+        if not place.getFileSystem(configuration).exists(place):
+            return {}
+        lines = self._jvm.as_list(log.store().read(place, configuration))
+        found = [json.loads(line)["txn"] for line in lines if line.startswith('{"txn"')]
+        return {transaction["appId"]: transaction["version"] for transaction in found}
 
     def _log(self, path: str) -> Any:
         return self._jvm.for_table(self._jvm.session, path)
@@ -148,6 +177,7 @@ class Jvm:
         self.session = spark._jsparkSession
         self.hadoop_configuration = self.session.sessionState().newHadoopConf()
         self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
+        self._option = getattr(jvm.scala, "Option$").__getattr__("MODULE$")
         self.delta_log_object = getattr(delta, "DeltaLog$").__getattr__("MODULE$")
         self._action_object = getattr(delta.actions, "Action$").__getattr__("MODULE$")
         self._python_utils = jvm.PythonUtils
@@ -159,6 +189,10 @@ class Jvm:
     def for_table(self, session: Any, path: str) -> Any:
         """The log of the table at ``path``, from Delta's own cache."""
         return self.delta_log_object.forTable(session, path)
+
+    def some(self, value: Any) -> Any:
+        """A Scala Some."""
+        return self._option.apply(value)
 
     def path(self, text: str) -> Any:
         """A Hadoop path."""

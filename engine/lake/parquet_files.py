@@ -59,10 +59,9 @@ class DataFile:
 
 def local_folder(path: str) -> Path | None:
     """The folder that a table's path names, None where only Hadoop can reach it."""
-    parts = urlsplit(path)
-    if parts.scheme == "":
-        return Path(path)
-    return Path(parts.path) if parts.scheme == "file" else None
+    if path.startswith("file:"):
+        return Path("/" + path.removeprefix("file:").lstrip("/"))
+    return None if urlsplit(path).scheme else Path(path)
 
 
 def write_files(

@@ -114,7 +114,10 @@ class Publisher:
         return written
 
     def maintain(self, path: str) -> None:
-        """Writes a checkpoint of the table's log, so that readers need not replay it from the beginning."""
+        """Writes a checkpoint of the table's log when it is due, so that readers replay only what came since.
+
+        Cheap when it is not due; otherwise a second or more: call it off the way of a scan.
+        """
         self._tables.checkpoint(path)
 
     def _append(self, append: Append) -> int:

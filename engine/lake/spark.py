@@ -29,6 +29,9 @@ SESSION_DEFAULTS: Mapping[str, str] = {
     # Change tables are many and small: 50 partitions a snapshot cost seconds (design/performance.md, 3).
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # The default store asks the shell about every local file, which is half of a commit. This one, too, looks
+    # whether the entry exists and then renames; both leave it to us that one process writes a table.
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     # Queries are text, and a column may be called ${x}.
     "spark.sql.variable.substitute": "false",
     "spark.sql.debug.maxToStringFields": "200",
