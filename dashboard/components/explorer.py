@@ -15,6 +15,7 @@ import streamlit as st
 
 from dashboard import exports, glossary, ranges, reading, state, statements
 from dashboard import format as fmt
+from dashboard.changes import Change
 from dashboard.charts.range_bar import Endpoint, range_bar
 from dashboard.components.change_drawer import change_drawer
 from dashboard.components.change_table import change_table

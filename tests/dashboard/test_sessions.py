@@ -1,0 +1,91 @@
+"""Series out of scan sessions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard import sessions
+from engine.model.scan_session import ScanSession
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+EMPTY = ScanSession(
+    1, NOON, NOON, 0, "Done", 0, "0", "0", "0", 0, "0", None, 0, 0, 0, "0", "0", None, 0, 0, 0
+)
+
+
+def scan(number: int, at: float, took: float = 0.5, trans: int = 0, empty: int = 0) -> ScanSession:
+    """A session that began ``at`` seconds after noon; its last commit was 2 s before its end."""
+    start = NOON + timedelta(seconds=at)
+    end = start + timedelta(seconds=took)
+    commit = end - timedelta(seconds=2) if trans else None
+    return replace(
+        EMPTY, session_id=number, start_time=start, end_time=end, tran_count=trans, command_count=3 * trans,
+        last_commit_cdc_time=commit, latency=2 if trans else 0, empty_scan_count=empty,
+    )  # fmt: skip
+
+
+def rates(*rows: ScanSession, until: float = 60, step: int = 10) -> list[float | None]:
+    buckets = sessions.throughput(rows, NOON, NOON + timedelta(seconds=until - 1), step)
+    return [bucket.transactions for bucket in buckets]
+
+
+def test_transactions_count_where_their_scan_ended() -> None:
+    assert rates(scan(1, 2, trans=100), until=10) == [10.0]
+
+
+def test_an_empty_scan_is_a_zero_and_no_scan_is_no_data() -> None:
+    assert rates(scan(1, 1, empty=1), scan(2, 41, trans=50)) == [0.0, None, None, None, 5.0, None]
+
+
+def test_a_polling_pause_is_no_gap() -> None:
+    assert rates(scan(1, 9, took=0.1), scan(2, 21, took=0.1), until=30) == [0.0, 0.0, 0.0]
+
+
+def test_a_long_run_of_empty_scans_covers_its_time() -> None:
+    assert rates(scan(1, 0, took=59, empty=12)) == [0.0] * 6
+
+
+def test_latency_is_of_productive_sessions_only() -> None:
+    rows = [scan(1, 1, empty=3), scan(2, 11, trans=5), replace(EMPTY, session_id=0)]
+    (point,) = sessions.latencies(rows, NOON, NOON + timedelta(minutes=1), 10)
+    assert point.latency == pytest.approx(2.0)
+
+
+def test_the_worst_latency_stands_for_its_bucket() -> None:
+    slow = replace(scan(3, 12, trans=1), last_commit_cdc_time=NOON)
+    points = sessions.latencies([scan(2, 11, trans=5), slow], NOON, NOON + timedelta(minutes=1), 10)
+    assert [point.session.session_id for point in points] == [3]
+
+
+def test_empty_runs_are_rows_with_a_count() -> None:
+    runs = sessions.empty_runs([scan(1, 0, empty=4), scan(2, 30, trans=1)], NOON)
+    assert [run.scans for run in runs] == [4]
+
+
+def test_a_falling_session_id_is_a_restart() -> None:
+    rows = [scan(5, 0), scan(6, 10), scan(1, 30)]
+    assert sessions.restarts(rows) == [NOON + timedelta(seconds=30)]
+
+
+def test_commands_per_second_has_no_infinity() -> None:
+    assert sessions.commands_per_second(scan(1, 0, took=0, trans=5)) is None
+    assert sessions.commands_per_second(scan(1, 0, took=0.5, trans=5)) == 30.0
+
+
+def test_a_sparkline_leaves_out_what_has_no_data() -> None:
+    assert sessions.sparkline([None, 1.0, None, 2.0]) == [1.0, 2.0]
+
+
+def test_buckets_are_few_and_aligned() -> None:
+    assert sessions.bucket_seconds(timedelta(hours=1)) == 10
+    assert sessions.bucket_seconds(timedelta(hours=24)) == 300
+    assert sessions.align(NOON + timedelta(seconds=19), 10) == NOON + timedelta(seconds=10)
+
+
+def test_the_mean_of_the_last_minute() -> None:
+    rows = [scan(n, n * 10 - 5, trans=100) for n in range(1, 7)]
+    buckets = sessions.throughput(rows, NOON, NOON + timedelta(seconds=60), 10)
+    assert sessions.recent_rate(buckets) == 10.0

@@ -1,0 +1,48 @@
+"""T-SQL and PySpark of an action."""
+
+from __future__ import annotations
+
+import ast
+
+from dashboard import statements
+from dashboard.statements import EnableTable
+
+
+def test_enabling_names_only_what_differs_from_the_defaults() -> None:
+    statement = statements.enable_tables("demo", [EnableTable("Sales", "Order's")], with_database=True)
+    assert statement.tsql == (
+        "USE [demo];\n"
+        "EXEC sys.sp_cdc_enable_db;\n"
+        "EXEC sys.sp_cdc_enable_table\n"
+        "    @source_schema = N'Sales',\n"
+        "    @source_name = N'Order''s',\n"
+        "    @role_name = NULL;"
+    )
+
+
+def test_a_column_list_quotes_every_name() -> None:
+    table = EnableTable("s", "t", captured_columns=("a", "b,c", "d]e"), role_name="cdc_reader")
+    assert table.captured_column_list == "[a], [b,c], [d]]e]"
+    statement = statements.enable_tables("demo", [table], with_database=False)
+    assert "@captured_column_list = N'[a], [b,c], [d]]e]'" in statement.tsql
+    assert "@role_name = N'cdc_reader'" in statement.tsql
+
+
+def test_every_pyspark_statement_is_python() -> None:
+    for statement in (
+        statements.enable_db("demo"),
+        statements.enable_tables(
+            "d'b", [EnableTable("s", "t", index_name="i", supports_net_changes=False)], True
+        ),
+        statements.disable_table("demo", "s", "t", "s_t"),
+        statements.start_job("demo"),
+        statements.stop_job("demo"),
+        statements.change_job("demo", 500, 10, True, 5),
+        statements.get_changes("demo", "s_t", True, "0x" + "0" * 20, "0x" + "F" * 20, "all with mask"),
+    ):
+        ast.parse(statement.pyspark)
+
+
+def test_a_query_is_the_function_over_a_closed_interval() -> None:
+    statement = statements.get_changes("demo", "s_t", False, "0x" + "0" * 20, "0x" + "F" * 20, "all")
+    assert "FROM cdc.[fn_cdc_get_all_changes_s_t](@from_lsn, @to_lsn, N'all')" in statement.tsql
