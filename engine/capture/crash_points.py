@@ -1,0 +1,49 @@
+"""Named places of the scan cycle where a test may kill the process.
+
+``HIGHWATER_CRASH_AT=before_publishing`` kills at the first passage, ``before_publishing:3`` at the
+third. Nothing but SIGKILL: what a power cut or the kernel's out-of-memory killer would do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+
+VARIABLE = "HIGHWATER_CRASH_AT"
+
+
+class CrashPoint(StrEnum):
+    """Where a scan cycle can be cut."""
+
+    AFTER_READING = "after_reading"
+    BETWEEN_CHANGE_TABLE_COMMITS = "between_change_table_commits"
+    BEFORE_PUBLISHING = "before_publishing"
+    AFTER_PUBLISHING = "after_publishing"
+    BEFORE_CONFIRMING = "before_confirming"
+
+
+class CrashPoints:
+    """Counts passages and kills the process at the one asked for; nothing where none is."""
+
+    def __init__(self, at: CrashPoint | None = None, passage: int = 1) -> None:
+        self._at = at
+        self._passage = passage
+        self._passed: Counter[CrashPoint] = Counter()
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> CrashPoints:
+        """What ``HIGHWATER_CRASH_AT`` asks for. ValueError for a name that is no crash point."""
+        asked = environment.get(VARIABLE)
+        if not asked:
+            return cls()
+        name, _, passage = asked.partition(":")
+        return cls(CrashPoint(name), int(passage or 1))
+
+    def reach(self, point: CrashPoint) -> None:
+        """Tells that the cycle is at ``point``: the process may end here."""
+        self._passed[point] += 1
+        if point == self._at and self._passed[point] == self._passage:
+            os.kill(os.getpid(), signal.SIGKILL)

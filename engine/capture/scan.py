@@ -1,0 +1,348 @@
+"""One log scan: read, append, publish, confirm (sys.sp_cdc_scan; ARCHITECTURE.md, One scan cycle)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+import structlog
+from engine.control.database import ControlDatabase, Publication
+from py4j.protocol import Py4JError
+
+from engine.capture.change_rows import ChangeRows, change_rows
+from engine.capture.crash_points import CrashPoint, CrashPoints
+from engine.capture.instances import CapturedInstances
+from engine.capture.session_recorder import SessionRecorder
+from engine.capture.time_mapping import dummy_row, mapping_rows
+from engine.control.leases import Lease
+from engine.errors import CdcError, ChangesNotWritten, LogBroken
+from engine.lake.publisher import Append, Publisher
+from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake, change_table_schema
+from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanError, ScanPhase, ScanSession
+from engine.sources.base import LogIdentity, LogPiece, LogSource, LogTransaction, ReadLimit
+
+_log = structlog.get_logger(__name__)
+
+IDLE_PUBLICATION = timedelta(seconds=5)
+"""How often an idle scan writes down how far it looked, where nobody waits for it.
+
+The control database may be in the very server that is scanned: without a pause each look would
+write into the log that the next one reads.
+"""
+
+
+@dataclass
+class _Cycle:
+    """What one cycle has appended and not yet published."""
+
+    with_rows: bool = False
+    whole: list[LogTransaction] = field(default_factory=list)
+    mapped: list[LogTransaction] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanLimits:
+    """Settings of a scan: bytes of the log in memory, seconds of silence until a dummy mapping row."""
+
+    piece_bytes: int
+    idle_tick_seconds: int
+
+
+class Scan:
+    """The log scans of one database, by the one process that holds its lease. Not thread-safe.
+
+    Whatever is cut short, the next `run` goes on from what was published last.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        source: LogSource,
+        publisher: Publisher,
+        lake: Lake,
+        control: ControlDatabase,
+        lease: Lease,
+        engine_start: datetime,
+        clock: Callable[[], datetime],
+        limits: ScanLimits,
+        crash: CrashPoints,
+    ) -> None:
+        self._database = database
+        self._source = source
+        self._publisher = publisher
+        self._lake = lake
+        self._control = control
+        self._lease = lease
+        self._engine_start = engine_start
+        self._clock = clock
+        self._limits = limits
+        self._crash = crash
+        self._identity: LogIdentity | None = None
+        self._instances = CapturedInstances(())
+        self._empty: ScanSession | None = None
+        self._open_has_rows = False
+
+    def run(
+        self, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool = False
+    ) -> ScanSession | None:
+        """One session: up to ``maxscans`` cycles of at most ``maxtrans``, until the log is drained.
+
+        stop: asked after each cycle. woken: somebody waits to learn that the log was looked at.
+        Returns the session's row; None when an empty scan was not worth writing down. Raises the
+        CdcError that ended it, after recording it; LeaseLost when another process captures now.
+        """
+        recorder: SessionRecorder | None = None
+        try:
+            self._prepare()
+            recorder = SessionRecorder(0, self._clock(), self._checkpoint)
+            return self._session(recorder, parameters, stop, woken)
+        except (CdcError, Py4JError, OSError) as error:
+            failure = error if isinstance(error, CdcError) else ChangesNotWritten(_first_line(error))
+            self._identity = None
+            self._record_failure(failure, recorder)
+            if failure is error:
+                raise
+            raise failure from error
+
+    # A session
+
+    def _prepare(self) -> None:
+        """Continuity, then what the control database says now: others enable and disable meanwhile."""
+        if self._identity is None:
+            self._check_continuity()
+            self._publisher.create(self._lake.lsn_time_mapping(self._database), LSN_TIME_MAPPING_SCHEMA)
+        marks = self._control.watermarks.get(self._database)
+        self._checkpoint, self._scanned, self._high = marks.checkpoint, marks.scanned, marks.high
+        self._last_commit_time, self._published_at = marks.last_commit_time, marks.published_at
+        self._instances = CapturedInstances(self._control.instances.list(self._database))
+
+    def _check_continuity(self) -> None:
+        """The log must be the one that was read so far. Raises LogBroken."""
+        identity = self._source.identity()
+        known = self._control.watermarks.identity(self._database)
+        if known is not None and known != identity:
+            raise LogBroken(self._database, f"the log is {identity}, but {known} was read before")
+        self._identity = identity
+
+    def _session(
+        self, recorder: SessionRecorder, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool
+    ) -> ScanSession | None:
+        for number in range(1, parameters.maxscans + 1):
+            end = self._source.log_end()
+            recorder.enter(ScanPhase.FIRST_SCAN)
+            cycle = self._read_and_append(recorder, end, parameters.maxtrans)
+            drained = self._source.exhausted
+            if not recorder.productive and drained:
+                return self._empty_scan(recorder, end, woken)
+            recorder.enter(ScanPhase.LAST_SCAN)
+            last = drained or number == parameters.maxscans or stop()
+            if last:
+                recorder.finish(self._clock(), end if drained else self._reached(cycle))
+            self._publish(cycle, recorder, end if drained else None)
+            self._confirm(end if drained else self._checkpoint)
+            if last:
+                break
+        return recorder.session
+
+    def _read_and_append(self, recorder: SessionRecorder, end: Lsn, maxtrans: int) -> _Cycle:
+        cycle = _Cycle()
+        limit = ReadLimit(maxtrans, self._limits.piece_bytes)
+        for piece in self._source.read(self._checkpoint or Lsn.ZERO, end, limit):
+            self._crash.reach(CrashPoint.AFTER_READING)
+            if recorder.session.session_id == 0:
+                self._begin(recorder)
+            recorder.read(piece.transactions, piece.record_count)
+            self._append(piece, cycle, recorder)
+        return cycle
+
+    def _begin(self, recorder: SessionRecorder) -> None:
+        """A session with something to do gets its row; empty ones share one."""
+        number = self._control.sessions.begin(self._database, self._engine_start)
+        recorder.number(number)
+        self._empty = None
+
+    def _append(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
+        recorder.enter(ScanPhase.SCHEMA_VERSIONING if piece.events else ScanPhase.SECOND_SCAN)
+        for instance in self._instances.take(piece):
+            self._begin_instance(instance.capture_instance, change_table_schema(instance))
+        recorder.schema_changes(len(piece.events))
+        recorder.enter(ScanPhase.BUILDING_ROWS)
+        rows = {
+            captured.instance.capture_instance: built
+            for captured in self._instances.captured
+            if (built := change_rows(piece, captured)) is not None
+        }
+        mapped, cdc = self._whole_with_rows(piece, list(rows.values()), cycle)
+        recorder.enter(ScanPhase.WRITING_ROWS)
+        self._write(rows, mapping_rows(mapped))
+        recorder.captured(cdc, sum(built.command_count for built in rows.values()))
+
+    def _begin_instance(self, capture_instance: str, schema: object) -> None:
+        """An empty change table, whatever a namesake or a scan that died left there."""
+        path = self._lake.change_table(self._database, capture_instance)
+        self._publisher.drop(path)
+        self._publisher.create(path, schema)
+        _log.info("capture instance recognised", database=self._database, capture_instance=capture_instance)
+
+    def _whole_with_rows(
+        self, piece: LogPiece, rows: Sequence[ChangeRows], cycle: _Cycle
+    ) -> tuple[list[LogTransaction], list[LogTransaction]]:
+        """Transactions that end in this piece: those to be mapped, and those with change rows.
+
+        One that goes on in the next piece is remembered, not returned: its mapping row comes with its end.
+        """
+        commits = set(np.unique(np.concatenate([part.commits for part in rows])).tolist()) if rows else set()
+        eventful = {event.transaction for event in piece.events}
+        mapped, cdc = [], []
+        for number, transaction in enumerate(piece.transactions):
+            has_rows = transaction.commit_lsn.position in commits or (number == 0 and self._open_has_rows)
+            if number == len(piece.transactions) - 1 and piece.open_tail:
+                self._open_has_rows = has_rows
+                break
+            if number == 0:
+                self._open_has_rows = False
+            cycle.whole.append(transaction)
+            if has_rows:
+                cdc.append(transaction)
+            if has_rows or number in eventful:
+                mapped.append(transaction)
+        cycle.mapped += mapped
+        return mapped, cdc
+
+    def _write(self, rows: dict[str, ChangeRows], mapping: ChangeRows | None) -> None:
+        appends = [
+            Append(self._lake.change_table(self._database, name), built.rows, built.commits, built.commands)
+            for name, built in rows.items()
+        ]
+        if mapping is not None:
+            path = self._lake.lsn_time_mapping(self._database)
+            appends.append(Append(path, mapping.rows, mapping.commits, mapping.commands))
+        if appends:
+            self._publisher.append(
+                appends, lambda: self._crash.reach(CrashPoint.BETWEEN_CHANGE_TABLE_COMMITS)
+            )
+
+    # Publication
+
+    def _reached(self, cycle: _Cycle) -> Lsn:
+        return cycle.whole[-1].commit_lsn if cycle.whole else self._checkpoint or Lsn.ZERO
+
+    def _publish(self, cycle: _Cycle, recorder: SessionRecorder, drained_to: Lsn | None) -> None:
+        """Readers see everything appended so far, in one step."""
+        if cycle.whole:
+            self._checkpoint = cycle.whole[-1].commit_lsn
+        if cycle.mapped:
+            self._high = cycle.mapped[-1].commit_lsn
+            self._last_commit_time = cycle.mapped[-1].commit_time
+        scanned = drained_to or self._checkpoint
+        if scanned is not None and (self._scanned is None or scanned > self._scanned):
+            self._scanned = scanned
+        for name in self._instances.ended.values():
+            if not self._instances.is_live(name):
+                self._publisher.drop(self._lake.change_table(self._database, name))
+        self._crash.reach(CrashPoint.BEFORE_PUBLISHING)
+        self._send(recorder.session if recorder.session.session_id else None)
+        self._crash.reach(CrashPoint.AFTER_PUBLISHING)
+
+    def _send(self, session: ScanSession | None) -> None:
+        assert self._identity is not None
+        self._control.publish(
+            Publication(
+                database=self._database,
+                token=self._lease.token,
+                high=self._high,
+                checkpoint=self._checkpoint,
+                scanned=self._scanned,
+                last_commit_time=self._last_commit_time,
+                recognised=self._instances.recognised,
+                ended=tuple(self._instances.ended),
+                identity=self._identity,
+                session=session,
+                engine_start=self._engine_start,
+            )
+        )
+        self._instances.published()
+        self._published_at = self._clock()
+
+    def _confirm(self, upto: Lsn | None) -> None:
+        self._crash.reach(CrashPoint.BEFORE_CONFIRMING)
+        if upto is not None:
+            self._source.confirm(upto)
+
+    # Nothing to capture
+
+    def _empty_scan(self, recorder: SessionRecorder, end: Lsn, woken: bool) -> ScanSession | None:
+        """Notes how far the log was looked at, now and then a dummy mapping row, and counts the scan."""
+        now = self._clock()
+        count = 1 + (self._empty.empty_scan_count if self._empty is not None else 0)
+        due = self._published_at is None or now - self._published_at >= IDLE_PUBLICATION
+        if not woken and not due:
+            if self._empty is not None:
+                self._empty = replace(self._empty, empty_scan_count=count)
+            return None
+        if self._empty is None:
+            recorder.number(self._control.sessions.begin(self._database, self._engine_start))
+        else:
+            recorder.resume(self._empty)
+        recorder.empty(now, end, count)
+        self._idle_tick(end, now)
+        self._scanned = end if self._scanned is None else max(self._scanned, end)
+        self._send(recorder.session)
+        self._empty = recorder.session
+        self._confirm(end)
+        return recorder.session
+
+    def _idle_tick(self, end: Lsn, now: datetime) -> None:
+        """Keeps max_lsn moving: a dummy row when nothing was captured for a while."""
+        silence = timedelta(seconds=self._limits.idle_tick_seconds)
+        last = self._last_commit_time
+        if self._high is None or last is None or now - last < silence or end.previous() <= self._high:
+            return
+        lsn, mapping = dummy_row(end, now)
+        self._write({}, mapping)
+        self._high, self._last_commit_time = lsn, now
+
+    # Failure
+
+    def _record_failure(self, error: CdcError, recorder: SessionRecorder | None) -> None:
+        """A row in sys.dm_cdc_errors, and the session's row, where it has one, as failed."""
+        session_id = 0
+        phase = ScanPhase.READING_CONFIGURATION
+        start = begin = current = Lsn.ZERO.groups
+        if recorder is not None:
+            recorder.fail(self._clock())
+            session, phase = recorder.session, recorder.phase
+            session_id, start, begin, current = (
+                session.session_id,
+                session.start_lsn,
+                session.first_begin_cdc_lsn,
+                session.current_lsn,
+            )
+            if session_id:
+                self._control.sessions.save(self._database, self._engine_start, session)
+        self._control.errors.add(
+            self._database,
+            self._engine_start,
+            ScanError(
+                session_id=session_id,
+                phase_number=int(phase),
+                entry_time=self._clock(),
+                error_number=error.number,
+                error_severity=error.severity,
+                error_state=error.state,
+                error_message=str(error)[:1024],
+                start_lsn=start,
+                begin_lsn=begin,
+                sequence_value=current,
+            ),
+        )
+        self._empty = None
+
+
+def _first_line(error: Exception) -> str:
+    """A JVM's error without its stack trace."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

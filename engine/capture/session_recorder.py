@@ -1,0 +1,143 @@
+"""The row of a running scan session (reference/monitoring.md, sys.dm_cdc_log_scan_sessions)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanPhase, ScanSession
+from engine.sources.base import LogTransaction
+
+NO_LSN = Lsn.ZERO.groups
+
+PHASE_NAMES = {
+    ScanPhase.READING_CONFIGURATION: "Reading configuration",
+    ScanPhase.FIRST_SCAN: "First scan",
+    ScanPhase.SECOND_SCAN: "Second scan",
+    ScanPhase.BUILDING_ROWS: "Building change rows",
+    ScanPhase.WRITING_ROWS: "Writing change tables",
+    ScanPhase.SCHEMA_VERSIONING: "Schema versioning",
+    ScanPhase.LAST_SCAN: "Last scan",
+    ScanPhase.DONE: "Done",
+}
+"""Phase texts; the pages name the phases but not their text."""
+
+
+class SessionRecorder:
+    """Counts while a session runs; ``session`` is its row at any moment. Pure."""
+
+    def __init__(self, session_id: int, now: datetime, after: Lsn | None) -> None:
+        start = (after or Lsn.ZERO).groups
+        self.phase = ScanPhase.READING_CONFIGURATION
+        self.session = ScanSession(
+            session_id=session_id,
+            start_time=now,
+            end_time=None,
+            duration=0,
+            scan_phase=PHASE_NAMES[self.phase],
+            error_count=0,
+            start_lsn=start,
+            current_lsn=start,
+            end_lsn=None,
+            tran_count=0,
+            last_commit_lsn=NO_LSN,
+            last_commit_time=None,
+            log_record_count=0,
+            schema_change_count=0,
+            command_count=0,
+            first_begin_cdc_lsn=NO_LSN,
+            last_commit_cdc_lsn=NO_LSN,
+            last_commit_cdc_time=None,
+            latency=0,
+            empty_scan_count=0,
+            failed_sessions_count=0,
+        )
+
+    @property
+    def productive(self) -> bool:
+        """Whether the session met transactions or events of ours."""
+        return self.session.log_record_count > 0
+
+    def number(self, session_id: int) -> None:
+        """The session has a row, under this number."""
+        self.session = replace(self.session, session_id=session_id)
+
+    def resume(self, empty: ScanSession) -> None:
+        """An empty scan goes on in the row of the one before."""
+        self.session = replace(self.session, session_id=empty.session_id, start_time=empty.start_time)
+
+    def enter(self, phase: ScanPhase) -> None:
+        """The scan is in ``phase`` now."""
+        self.phase = phase
+        self.session = replace(self.session, scan_phase=PHASE_NAMES[phase])
+
+    def read(self, transactions: Sequence[LogTransaction], records: int) -> None:
+        """Records of these transactions were read; the last may be one that goes on."""
+        session = self.session
+        session = replace(session, log_record_count=session.log_record_count + records)
+        if transactions:
+            last = transactions[-1]
+            session = replace(
+                session,
+                current_lsn=last.commit_lsn.groups,
+                last_commit_lsn=last.commit_lsn.groups,
+                last_commit_time=last.commit_time,
+            )
+        self.session = session
+
+    def captured(self, transactions: Sequence[LogTransaction], commands: int) -> None:
+        """These whole transactions had changes for change tables; ``commands`` were written."""
+        session = replace(self.session, command_count=self.session.command_count + commands)
+        if transactions:
+            first, last = transactions[0], transactions[-1]
+            if session.first_begin_cdc_lsn == NO_LSN:
+                session = replace(session, first_begin_cdc_lsn=first.begin_lsn.groups)
+            session = replace(
+                session,
+                tran_count=session.tran_count + len(transactions),
+                last_commit_cdc_lsn=last.commit_lsn.groups,
+                last_commit_cdc_time=last.commit_time,
+            )
+        self.session = session
+
+    def schema_changes(self, count: int) -> None:
+        """DDL operations, enabling and disabling among them, met in the log."""
+        self.session = replace(self.session, schema_change_count=self.session.schema_change_count + count)
+
+    def finish(self, now: datetime, end: Lsn) -> None:
+        """The session ended at ``end``. Latency and duration are whole seconds, as the original's."""
+        self.enter(ScanPhase.DONE)
+        session = self.session
+        committed = session.last_commit_cdc_time
+        self.session = replace(
+            session,
+            end_time=now,
+            end_lsn=end.groups,
+            current_lsn=end.groups,
+            duration=_seconds(session.start_time, now) if session.tran_count else 0,
+            latency=0 if committed is None else _seconds(committed, now),
+        )
+
+    def fail(self, now: datetime) -> None:
+        """The session ended with an error in its present phase."""
+        session = self.session
+        self.session = replace(
+            session,
+            end_time=now,
+            end_lsn=session.current_lsn,
+            duration=_seconds(session.start_time, now) if session.tran_count else 0,
+            error_count=session.error_count + 1,
+            failed_sessions_count=1,
+        )
+
+    def empty(self, now: datetime, end: Lsn, count: int) -> None:
+        """The ``count``-th empty scan in a row ended at ``end``: one row stands for all of them."""
+        self.finish(now, end)
+        self.session = replace(self.session, empty_scan_count=count)
+
+
+def _seconds(since: datetime, until: datetime) -> int:
+    """Whole seconds; clocks of two machines may differ, a latency is never negative."""
+    return max(0, round((until - since).total_seconds()))
