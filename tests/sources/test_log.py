@@ -117,7 +117,11 @@ def test_a_large_transaction_comes_in_pieces(accounts: Source) -> None:
 @pytest.mark.parametrize("piece_bytes", [1, 300, 1000, 64 * 1024 * 1024])
 def test_pieces_of_any_size_hold_the_same_rows(accounts: Source, piece_bytes: int) -> None:
     for n in range(20):
-        accounts.sql("INSERT INTO accounts SELECT n, 'x', n FROM generate_series(%s::int, %s::int) n", n * 10, n * 10 + n % 4)
+        accounts.sql(
+            "INSERT INTO accounts SELECT n, 'x', n FROM generate_series(%s::int, %s::int) n",
+            n * 10,
+            n * 10 + n % 4,
+        )
     accounts.sql("DELETE FROM accounts WHERE id < 50")
     after = accounts.after
     whole = placed_rows(accounts.pieces())
@@ -276,7 +280,9 @@ def test_an_abandoned_read_is_read_again(accounts: Source) -> None:
 
 def test_a_lost_slot_breaks_the_log(accounts: Source) -> None:
     assert accounts.log.identity().timeline == 1
-    accounts.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
+    accounts.sql(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+    )
     with pytest.raises(LogBroken, match="does not exist"):
         accounts.log.identity()
     with pytest.raises(LogBroken, match="does not exist"):
