@@ -1,0 +1,94 @@
+"""`ControlDatabase`: everything that is kept outside of the lake, behind one object."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Self
+
+from sqlalchemy import delete, text, update
+
+from engine.control.connections import Connections, database_id
+from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
+from engine.control.jobs import JobRepository, remove_jobs
+from engine.control.leases import LeaseRepository
+from engine.control.migrate import migrate
+from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
+from engine.control.publication import Publication, publish
+from engine.control.scan_errors import ScanErrorRepository
+from engine.control.schema import databases, leases, scan_errors, scan_runs, scan_sessions, watermarks
+from engine.control.sessions import SessionRepository
+from engine.control.sources import SourceRepository
+from engine.control.watermarks import WatermarkRepository
+
+
+class ControlDatabase:
+    """The control database. Threads may share one; each call is a transaction of its own.
+
+    Raises ControlUnreachable wherever the server does not answer.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.sources = SourceRepository(connections)
+        self.instances = InstanceRepository(connections)
+        self.watermarks = WatermarkRepository(connections)
+        self.jobs = JobRepository(connections)
+        self.sessions = SessionRepository(connections)
+        self.errors = ScanErrorRepository(connections)
+        self.leases = LeaseRepository(connections)
+
+    @classmethod
+    def open(cls, dsn: str) -> Self:
+        """The control database behind a libpq URI; connects at the first call, not here."""
+        return cls(Connections(dsn))
+
+    def migrate(self) -> None:
+        """Brings the schema to this version's. Raises HomeTooNew when it is newer already."""
+        migrate(self._connections.engine)
+
+    def close(self) -> None:
+        """Gives up pooled connections."""
+        self._connections.close()
+
+    def publish(self, publication: Publication) -> None:
+        """Makes a scan's changes visible in one transaction. Raises LeaseLost."""
+        publish(self._connections, publication)
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Sends a notification now."""
+        with self._connections.begin() as connection:
+            notify(connection, channel, payload)
+
+    def listen(self, *channels: str) -> AbstractContextManager[Listener]:
+        """A listener on these channels, for the length of a ``with``."""
+        return listen(self._connections, *channels)
+
+    def agent_is_alive(self) -> bool:
+        """Whether an agent listens for jobs, by the server's list of connections."""
+        query = text(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = :name)"
+        )
+        with self._connections.read() as connection:
+            return bool(connection.scalar(query, {"name": AGENT_NAME}))
+
+    def disable_database(self, database: str) -> None:
+        """Takes a database back to never enabled; its folders are listed to be cleared away."""
+        with self._connections.begin() as connection:
+            key = database_id(connection, database, lock=True)
+            drop_instances(connection, key, self._object_ids(database))
+            drop_mapping(connection, key)
+            remove_jobs(connection, key)
+            for table in (watermarks, scan_sessions, scan_runs, scan_errors):
+                connection.execute(delete(table).where(table.c.database_id == key))
+            # A capture process that still believes in its lease must publish nothing more.
+            connection.execute(
+                update(leases).where(leases.c.database_id == key).values(token=leases.c.token + 1)
+            )
+            connection.execute(
+                update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)
+            )
+            notify(connection, JOBS, database)
+
+    def _object_ids(self, database: str) -> tuple[int, ...]:
+        return tuple(instance.object_id for instance in self.instances.list(database))

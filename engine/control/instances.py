@@ -1,0 +1,305 @@
+"""cdc.change_tables with captured_columns and index_columns, and the change tables to clear away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from engine.control.connections import Connections, database_id
+from engine.control.jobs import add_capture_job, remove_jobs
+from engine.control.notifications import JOBS, notify
+from engine.control.schema import (
+    captured_columns,
+    change_tables,
+    databases,
+    dropped_tables,
+    index_columns,
+    object_ids,
+)
+from engine.errors import CaptureInstanceExists, TooManyInstances
+from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
+from engine.model.job import CaptureParameters
+
+MAX_INSTANCES = 2
+"""Capture instances that one source table may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTable:
+    """A change table that nothing refers to any more and whose folder is still to be removed.
+
+    ``capture_instance`` None: the database's lsn_time_mapping.
+    """
+
+    object_id: int
+    database: str
+    capture_instance: str | None
+    drop_date: datetime
+
+
+class InstanceRepository:
+    """Capture instances. A row is there from enabling on; its start_lsn comes with a publication."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def list(self, database: str | None = None) -> list[CaptureInstance]:
+        """The instances of a database, or of all, by source table and creation."""
+        where = () if database is None else (databases.c.name == database,)
+        with self._connections.snapshot() as connection:
+            return _read(connection, *where)
+
+    def get(self, database: str, capture_instance: str) -> CaptureInstance | None:
+        """One instance; None when the database has none of that name."""
+        with self._connections.snapshot() as connection:
+            found = _read(
+                connection, databases.c.name == database, change_tables.c.capture_instance == capture_instance
+            )
+        return found[0] if found else None
+
+    def next_object_id(self) -> int:
+        """An id that no change table has or had."""
+        with self._connections.read() as connection:
+            return connection.execute(select(object_ids.next_value())).scalar_one()
+
+    @contextmanager
+    def add(self, instance: CaptureInstance, job: CaptureParameters | None = None) -> Iterator[None]:
+        """Inserts an instance, and a wanted capture job where ``job`` is given and there is none.
+
+        The transaction stays open for the body, which makes the change at the source: it commits
+        after the body, and is undone when the body raises. Should this process die in between, the
+        log's word restores the row. Waits for others that add or remove in the same database.
+        Raises UnknownDatabase, CaptureInstanceExists, TooManyInstances.
+        """
+        with self._connections.begin() as connection:
+            key = database_id(connection, instance.database, lock=True)
+            _check_free(_read(connection, change_tables.c.database_id == key), instance)
+            insert_instance(connection, key, instance)
+            if job is not None:
+                add_capture_job(connection, key, job, wanted=True)
+            notify(connection, JOBS, instance.database)
+            yield
+
+    @contextmanager
+    def remove(self, database: str, object_ids: Iterable[int]) -> Iterator[None]:
+        """Deletes instances and lists their change tables to be cleared away; the last takes the jobs along.
+
+        As with `add`, the body makes the change at the source inside the open transaction.
+        """
+        with self._connections.begin() as connection:
+            key = database_id(connection, database, lock=True)
+            drop_instances(connection, key, tuple(object_ids))
+            notify(connection, JOBS, database)
+            yield
+
+    def dropped(self, database: str | None = None) -> Sequence[DroppedTable]:
+        """Change tables to be cleared away, oldest first."""
+        query = select(
+            dropped_tables.c.object_id,
+            databases.c.name,
+            dropped_tables.c.capture_instance,
+            dropped_tables.c.drop_date,
+        ).join(databases)
+        if database is not None:
+            query = query.where(databases.c.name == database)
+        with self._connections.read() as connection:
+            return [
+                DroppedTable(*row) for row in connection.execute(query.order_by(dropped_tables.c.object_id))
+            ]
+
+    def forget_dropped(self, object_id: int) -> None:
+        """The change table's folder is gone."""
+        with self._connections.begin() as connection:
+            connection.execute(delete(dropped_tables).where(dropped_tables.c.object_id == object_id))
+
+
+def insert_instance(connection: Connection, key: int, instance: CaptureInstance) -> None:
+    """The rows of one instance, in the caller's transaction."""
+    connection.execute(insert(change_tables).values(_row(key, instance)))
+    _insert_columns(connection, instance)
+
+
+def recognise_instance(connection: Connection, key: int, instance: CaptureInstance) -> None:
+    """Sets the start_lsn of an instance; restores its rows when they are lost, unless it was dropped since."""
+    was_dropped = select(dropped_tables.c.object_id).where(dropped_tables.c.object_id == instance.object_id)
+    if connection.scalar(was_dropped) is not None:
+        return
+    statement = upsert(change_tables).values(_row(key, instance))
+    statement = statement.on_conflict_do_update(
+        index_elements=[change_tables.c.object_id],
+        set_={"start_lsn": func.coalesce(change_tables.c.start_lsn, statement.excluded.start_lsn)},
+    )
+    connection.execute(statement)
+    known = select(captured_columns.c.object_id).where(captured_columns.c.object_id == instance.object_id)
+    if connection.execute(known.limit(1)).one_or_none() is None:
+        _insert_columns(connection, instance)
+
+
+def end_instances(connection: Connection, key: int, ended: Sequence[int]) -> None:
+    """The log said that these end, and their folders are gone: no row of them is left."""
+    drop_instances(connection, key, ended)
+    connection.execute(delete(dropped_tables).where(dropped_tables.c.object_id.in_(ended)))
+
+
+def drop_instances(connection: Connection, key: int, ids: Sequence[int]) -> None:
+    """Deletes instances, lists their folders, and drops the jobs when no instance is left."""
+    gone = (
+        delete(change_tables)
+        .where(change_tables.c.database_id == key, change_tables.c.object_id.in_(ids))
+        .returning(change_tables.c.object_id, change_tables.c.database_id, change_tables.c.capture_instance)
+        .cte("gone")
+    )
+    source = select(gone.c.object_id, gone.c.database_id, gone.c.capture_instance, func.clock_timestamp())
+    connection.execute(
+        insert(dropped_tables).from_select(
+            ["object_id", "database_id", "capture_instance", "drop_date"], source
+        )
+    )
+    left = select(change_tables.c.object_id).where(change_tables.c.database_id == key).limit(1)
+    if connection.scalar(left) is None:
+        remove_jobs(connection, key)
+
+
+def drop_mapping(connection: Connection, key: int) -> None:
+    """Lists the folder of the database's lsn_time_mapping to be cleared away."""
+    values = {
+        "object_id": object_ids.next_value(),
+        "database_id": key,
+        "capture_instance": None,
+        "drop_date": func.clock_timestamp(),
+    }
+    connection.execute(insert(dropped_tables).values(values))
+
+
+def _check_free(existing: Sequence[CaptureInstance], instance: CaptureInstance) -> None:
+    """Raises CaptureInstanceExists or TooManyInstances when ``instance`` has no place among these."""
+    if any(other.capture_instance == instance.capture_instance for other in existing):
+        raise CaptureInstanceExists(instance.capture_instance)
+    table = (instance.source_schema, instance.source_table)
+    if sum((other.source_schema, other.source_table) == table for other in existing) >= MAX_INSTANCES:
+        raise TooManyInstances(*table)
+
+
+def _row(key: int, instance: CaptureInstance) -> dict[str, Any]:
+    same = (
+        "object_id",
+        "source_object_id",
+        "capture_instance",
+        "start_lsn",
+        "supports_net_changes",
+        "has_drop_pending",
+        "role_name",
+        "index_name",
+        "filegroup_name",
+        "create_date",
+        "partition_switch",
+        "source_schema",
+        "source_table",
+    )
+    return {"database_id": key, "version": 0} | {name: getattr(instance, name) for name in same}
+
+
+def _insert_columns(connection: Connection, instance: CaptureInstance) -> None:
+    columns = [
+        {
+            "object_id": instance.object_id,
+            "column_name": column.column_name,
+            "column_id": column.column_id,
+            "column_type": column.column_type,
+            "column_ordinal": column.column_ordinal,
+            "is_computed": column.is_computed,
+            "lake_type": column.lake_type,
+        }
+        for column in instance.columns
+    ]
+    identifier = [
+        {
+            "object_id": instance.object_id,
+            "column_name": column.column_name,
+            "index_ordinal": column.index_ordinal,
+            "column_id": column.column_id,
+        }
+        for column in instance.index_columns
+    ]
+    if columns:
+        connection.execute(insert(captured_columns), columns)
+    if identifier:
+        connection.execute(insert(index_columns), identifier)
+
+
+def _read(connection: Connection, *where: Any) -> list[CaptureInstance]:
+    tables = (
+        select(change_tables, databases.c.name.label("database"))
+        .join(databases)
+        .where(*where)
+        .order_by(
+            databases.c.name,
+            change_tables.c.source_schema,
+            change_tables.c.source_table,
+            change_tables.c.object_id,
+        )
+    )
+    ids = select(change_tables.c.object_id).join(databases).where(*where)
+    columns = _by_object(
+        connection,
+        select(captured_columns)
+        .where(captured_columns.c.object_id.in_(ids))
+        .order_by(captured_columns.c.column_ordinal),
+    )
+    identifiers = _by_object(
+        connection,
+        select(index_columns)
+        .where(index_columns.c.object_id.in_(ids))
+        .order_by(index_columns.c.index_ordinal),
+    )
+    return [
+        _instance(row, columns[row.object_id], identifiers[row.object_id])
+        for row in connection.execute(tables)
+    ]
+
+
+def _by_object(connection: Connection, query: Select[Any]) -> dict[int, list[Row[Any]]]:
+    rows: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row in connection.execute(query):
+        rows[row.object_id].append(row)
+    return rows
+
+
+def _instance(row: Row[Any], columns: Sequence[Row[Any]], identifier: Sequence[Row[Any]]) -> CaptureInstance:
+    return CaptureInstance(
+        object_id=row.object_id,
+        database=row.database,
+        capture_instance=row.capture_instance,
+        source_schema=row.source_schema,
+        source_table=row.source_table,
+        source_object_id=row.source_object_id,
+        start_lsn=row.start_lsn,
+        supports_net_changes=row.supports_net_changes,
+        role_name=row.role_name,
+        index_name=row.index_name,
+        filegroup_name=row.filegroup_name,
+        create_date=row.create_date,
+        columns=tuple(
+            CapturedColumn(
+                column_name=column.column_name,
+                column_id=column.column_id,
+                column_type=column.column_type,
+                column_ordinal=column.column_ordinal,
+                is_computed=column.is_computed,
+                lake_type=column.lake_type,
+            )
+            for column in columns
+        ),
+        index_columns=tuple(
+            IndexColumn(column.column_name, column.index_ordinal, column.column_id) for column in identifier
+        ),
+        has_drop_pending=row.has_drop_pending,
+        partition_switch=row.partition_switch,
+    )

@@ -1,0 +1,245 @@
+"""The control database's tables: what the original keeps in schema ``cdc`` and in msdb's ``dbo``.
+
+Names and columns are those of reference/tables.md; columns of our own follow after the original's.
+LSNs are ``bytea``, which PostgreSQL compares bytewise. Migrations make these tables (migrations/);
+a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Sequence,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from engine.model.lsn import Lsn
+
+
+class LsnColumn(TypeDecorator[Lsn]):
+    """An `Lsn` kept as its 10 bytes."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Lsn | None, dialect: Dialect) -> bytes | None:
+        """The 10 bytes."""
+        return None if value is None else value.raw
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Lsn | None:
+        """The LSN of 10 bytes."""
+        return None if value is None else Lsn(bytes(value))
+
+
+INSTANT = TIMESTAMP(timezone=True)
+
+metadata = MetaData()
+
+databases = Table(
+    "databases",
+    metadata,
+    Column("database_id", Integer, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("dsn", Text, nullable=False),
+    Column("is_cdc_enabled", Boolean, nullable=False),
+    Column("create_date", INSTANT, nullable=False),
+    schema="dbo",
+)
+
+
+def _database_key(primary_key: bool = True) -> Column[int]:
+    """The database a row belongs to; the row goes with the database."""
+    target = ForeignKey("dbo.databases.database_id", ondelete="CASCADE")
+    return Column(
+        "database_id", Integer, target, primary_key=primary_key, nullable=False, autoincrement=False
+    )
+
+
+cdc_jobs = Table(
+    "cdc_jobs",
+    metadata,
+    _database_key(),
+    Column("job_type", Text, primary_key=True),
+    Column("job_id", Uuid, nullable=False, unique=True),
+    Column("maxtrans", Integer),
+    Column("maxscans", Integer),
+    Column("continuous", Boolean),
+    Column("pollinginterval", BigInteger),
+    Column("retention", BigInteger),
+    Column("threshold", BigInteger),
+    Column("wanted", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("since", INSTANT, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("running_maxtrans", Integer),
+    Column("running_maxscans", Integer),
+    Column("running_continuous", Boolean),
+    Column("running_pollinginterval", BigInteger),
+    schema="dbo",
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    _database_key(),
+    Column("holder", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("seconds", Integer, nullable=False),
+    Column("expires", INSTANT, nullable=False),
+    schema="dbo",
+)
+
+object_ids = Sequence("object_ids", start=1001, schema="cdc", metadata=metadata)
+
+change_tables = Table(
+    "change_tables",
+    metadata,
+    Column("object_id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("source_object_id", BigInteger, nullable=False),
+    Column("capture_instance", Text, nullable=False),
+    Column("start_lsn", LsnColumn),
+    Column("end_lsn", LsnColumn),
+    Column("supports_net_changes", Boolean, nullable=False),
+    Column("has_drop_pending", Boolean, nullable=False),
+    Column("role_name", Text),
+    Column("index_name", Text),
+    Column("filegroup_name", Text),
+    Column("create_date", INSTANT, nullable=False),
+    Column("partition_switch", Boolean, nullable=False),
+    _database_key(primary_key=False),
+    Column("source_schema", Text, nullable=False),
+    Column("source_table", Text, nullable=False),
+    UniqueConstraint("database_id", "capture_instance"),
+    schema="cdc",
+)
+
+
+def _object_key() -> Column[int]:
+    target = ForeignKey("cdc.change_tables.object_id", ondelete="CASCADE")
+    return Column("object_id", Integer, target, primary_key=True, autoincrement=False)
+
+
+captured_columns = Table(
+    "captured_columns",
+    metadata,
+    _object_key(),
+    Column("column_name", Text, nullable=False),
+    Column("column_id", Integer, nullable=False),
+    Column("column_type", Text, nullable=False),
+    Column("column_ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("is_computed", Boolean, nullable=False),
+    Column("lake_type", Text, nullable=False),
+    schema="cdc",
+)
+
+index_columns = Table(
+    "index_columns",
+    metadata,
+    _object_key(),
+    Column("column_name", Text, nullable=False),
+    Column("index_ordinal", SmallInteger, primary_key=True, autoincrement=False),
+    Column("column_id", Integer, nullable=False),
+    schema="cdc",
+)
+
+dropped_tables = Table(
+    "dropped_tables",
+    metadata,
+    Column("object_id", Integer, primary_key=True, autoincrement=False),
+    _database_key(primary_key=False),
+    Column("capture_instance", Text),
+    Column("drop_date", INSTANT, nullable=False),
+    schema="cdc",
+)
+
+watermarks = Table(
+    "watermarks",
+    metadata,
+    _database_key(),
+    Column("high", LsnColumn),
+    Column("checkpoint", LsnColumn),
+    Column("scanned", LsnColumn),
+    Column("last_commit_time", INSTANT),
+    Column("published_at", INSTANT),
+    Column("system_identifier", Text),
+    Column("timeline", Integer),
+    Column("slot", Text),
+    schema="cdc",
+)
+
+scan_runs = Table(
+    "scan_runs",
+    metadata,
+    _database_key(),
+    Column("engine_start", INSTANT, nullable=False),
+    Column("last_session_id", Integer, nullable=False),
+    schema="cdc",
+)
+
+scan_sessions = Table(
+    "scan_sessions",
+    metadata,
+    _database_key(),
+    Column("engine_start", INSTANT, primary_key=True),
+    Column("session_id", Integer, primary_key=True, autoincrement=False),
+    Column("start_time", INSTANT, nullable=False),
+    Column("end_time", INSTANT),
+    Column("duration", BigInteger, nullable=False),
+    Column("scan_phase", Text, nullable=False),
+    Column("error_count", Integer, nullable=False),
+    Column("start_lsn", Text, nullable=False),
+    Column("current_lsn", Text, nullable=False),
+    Column("end_lsn", Text),
+    Column("tran_count", BigInteger, nullable=False),
+    Column("last_commit_lsn", Text, nullable=False),
+    Column("last_commit_time", INSTANT),
+    Column("log_record_count", BigInteger, nullable=False),
+    Column("schema_change_count", Integer, nullable=False),
+    Column("command_count", BigInteger, nullable=False),
+    Column("first_begin_cdc_lsn", Text, nullable=False),
+    Column("last_commit_cdc_lsn", Text, nullable=False),
+    Column("last_commit_cdc_time", INSTANT),
+    Column("latency", Integer, nullable=False),
+    Column("empty_scan_count", BigInteger, nullable=False),
+    Column("failed_sessions_count", Integer, nullable=False),
+    Index("scan_sessions_start_time", "database_id", "start_time"),
+    schema="cdc",
+)
+
+scan_errors = Table(
+    "scan_errors",
+    metadata,
+    Column("entry_id", BigInteger, primary_key=True, autoincrement=True),
+    _database_key(primary_key=False),
+    Column("engine_start", INSTANT),
+    Column("session_id", Integer, nullable=False),
+    Column("phase_number", Integer, nullable=False),
+    Column("entry_time", INSTANT, nullable=False),
+    Column("error_number", Integer, nullable=False),
+    Column("error_severity", Integer, nullable=False),
+    Column("error_state", Integer, nullable=False),
+    Column("error_message", Text, nullable=False),
+    Column("start_lsn", Text, nullable=False),
+    Column("begin_lsn", Text, nullable=False),
+    Column("sequence_value", Text, nullable=False),
+    Index("scan_errors_database", "database_id", "entry_id"),
+    schema="cdc",
+)

@@ -1,0 +1,147 @@
+"""Rows of sys.dm_cdc_log_scan_sessions, of the agent's present run and of earlier ones.
+
+A run's row 0 is the aggregate, folded anew with each session that is saved: reading it costs the
+same after a million sessions as after one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, case, delete, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
+
+from engine.control.connections import Connections, database_id
+from engine.control.schema import databases, scan_runs, scan_sessions
+from engine.model.scan_session import ScanSession
+from engine.monitoring.sessions import AGGREGATE_ID, fold
+
+SESSIONS_KEPT = 100_000
+"""Sessions kept of one run; older ones live on in the aggregate alone."""
+RUNS_KEPT = timedelta(days=30)
+"""How long sessions of earlier runs are kept."""
+
+Sessions = list[ScanSession]
+
+_NAMES = tuple(field.name for field in fields(ScanSession))
+
+
+class SessionRepository:
+    """Scan sessions by database; ids count from 1 in each run of the agent, as after a server's start."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def begin(self, database: str, engine_start: datetime) -> int:
+        """The next session's id in the run that began at ``engine_start``; no row is written yet.
+
+        An empty scan after an empty one does not begin a session: it saves the same one again.
+        """
+        with self._connections.begin() as connection:
+            key = database_id(connection, database)
+            new = insert(scan_runs).values(database_id=key, engine_start=engine_start, last_session_id=1)
+            same_run = scan_runs.c.engine_start == new.excluded.engine_start
+            statement = new.on_conflict_do_update(
+                index_elements=[scan_runs.c.database_id],
+                set_={
+                    "engine_start": engine_start,
+                    "last_session_id": case((same_run, scan_runs.c.last_session_id + 1), else_=1),
+                },
+            ).returning(scan_runs.c.last_session_id)
+            number = int(connection.execute(statement).scalar_one())
+            if number % 1000 == 1:
+                _prune(connection, key, engine_start, number)
+        return number
+
+    def save(self, database: str, session: ScanSession) -> None:
+        """Writes a session of the present run, new or again, and the aggregate with it."""
+        with self._connections.begin() as connection:
+            save_session(connection, database_id(connection, database), session)
+
+    def list(self, database: str, limit: int, engine_start: datetime | None = None) -> list[ScanSession]:
+        """The newest ``limit`` sessions of a run, ascending; the present run when none is named."""
+        with self._connections.read() as connection:
+            run = engine_start or _present_run(connection, database)
+            query = (
+                _sessions(database)
+                .where(scan_sessions.c.engine_start == run, scan_sessions.c.session_id != AGGREGATE_ID)
+                .order_by(scan_sessions.c.session_id.desc())
+                .limit(limit)
+            )
+            return [_session(row) for row in reversed(connection.execute(query).all())]
+
+    def aggregate(self, database: str) -> ScanSession | None:
+        """Session 0 of the present run; None before its first session."""
+        with self._connections.read() as connection:
+            query = _sessions(database).where(
+                scan_sessions.c.engine_start == _present_run(connection, database),
+                scan_sessions.c.session_id == AGGREGATE_ID,
+            )
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _session(row)
+
+    def since(self, database: str, moment: datetime, limit: int) -> Sessions:
+        """The newest ``limit`` sessions of all runs that began at ``moment`` or later, by start."""
+        query = (
+            _sessions(database)
+            .where(scan_sessions.c.start_time >= moment, scan_sessions.c.session_id != AGGREGATE_ID)
+            .order_by(scan_sessions.c.start_time.desc(), scan_sessions.c.session_id.desc())
+            .limit(limit)
+        )
+        with self._connections.read() as connection:
+            return [_session(row) for row in reversed(connection.execute(query).all())]
+
+
+def save_session(connection: Connection, key: int, session: ScanSession) -> None:
+    """Writes a session and the aggregate of the present run, in the caller's transaction.
+
+    One process at a time writes (the lease), so the aggregate needs no lock of its own.
+    """
+    run = connection.execute(
+        select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key)
+    ).scalar_one()
+    mine = (scan_sessions.c.database_id == key, scan_sessions.c.engine_start == run)
+    rows = connection.execute(
+        select(scan_sessions).where(*mine, scan_sessions.c.session_id.in_([AGGREGATE_ID, session.session_id]))
+    )
+    before = {row.session_id: _session(row) for row in rows}
+    total = fold(before.get(AGGREGATE_ID), session, before.get(session.session_id))
+    new = insert(scan_sessions)
+    statement = new.on_conflict_do_update(
+        index_elements=[
+            scan_sessions.c.database_id,
+            scan_sessions.c.engine_start,
+            scan_sessions.c.session_id,
+        ],
+        set_={name: new.excluded[name] for name in _NAMES if name != "session_id"},
+    )
+    rows_to_write = [asdict(row) | {"database_id": key, "engine_start": run} for row in (total, session)]
+    connection.execute(statement, rows_to_write)
+
+
+def _prune(connection: Connection, key: int, engine_start: datetime, number: int) -> None:
+    """Keeps the table bounded: the oldest sessions of this run and of earlier runs go."""
+    of_this_run = scan_sessions.c.engine_start == engine_start
+    mine = scan_sessions.c.database_id == key
+    old = scan_sessions.c.session_id.between(AGGREGATE_ID + 1, number - SESSIONS_KEPT)
+    earlier = scan_sessions.c.start_time < func.now() - literal(RUNS_KEPT)
+    connection.execute(delete(scan_sessions).where(mine, of_this_run, old))
+    connection.execute(delete(scan_sessions).where(mine, ~of_this_run, earlier))
+
+
+def _present_run(connection: Connection, database: str) -> datetime | None:
+    query = select(scan_runs.c.engine_start).join(
+        databases, databases.c.database_id == scan_runs.c.database_id
+    )
+    return connection.scalar(query.where(databases.c.name == database))
+
+
+def _sessions(database: str) -> Select[Any]:
+    key = select(databases.c.database_id).where(databases.c.name == database).scalar_subquery()
+    return select(scan_sessions).where(scan_sessions.c.database_id == key)
+
+
+def _session(row: Row[Any]) -> ScanSession:
+    return ScanSession(**{name: getattr(row, name) for name in _NAMES})
