@@ -53,7 +53,10 @@ class ServerValues(Protocol):
         ...
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
-        """The binary form of values given as text."""
+        """The binary form of values given as text.
+
+        Of an array whose elements the lake stores as text: that of the array of its elements' texts.
+        """
         ...
 
 
@@ -74,8 +77,9 @@ def column_array(column: ColumnType, values: Values, decoding: Decoding) -> pa.A
     """The Arrow array (``column.arrow_type``) of these values."""
     if column.arrow_type == pa.string():
         return _strings(column, values, decoding)
-    values = _binary_only(column, values, decoding)
-    return _DECODERS[column.form](column, values, decoding)
+    if column.form is Form.ARRAY:
+        return _array(column, values, decoding)
+    return _DECODERS[column.form](column, _binary_only(column, values, decoding), decoding)
 
 
 # Texts
@@ -270,11 +274,16 @@ def _exact_decimal(values: Values, row: int, column: ColumnType) -> int:
 def _array(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
     """Lists of the element's values. More dimensions than one are flattened in storage order."""
     assert column.element is not None
+    # The server gives arrays always in one of both forms: an array type has a binary form whatever its
+    # element has, and binary was either asked for or not.
+    came_as_text = bool(np.any(values.kind == AS_TEXT))
+    values = _binary_only(column, values, decoding)
     dimensions = _gather(values, 4).astype(np.int64)
     counts, first = _array_sizes(values, dimensions)
     if several := int(np.count_nonzero(dimensions > 1)):
         decoding.replaced("array of several dimensions stored as one list", several)
-    elements = _elements(values.buffer, counts, first)
+    text_elements = came_as_text and column.element.arrow_type == pa.string()
+    elements = _elements(values.buffer, counts, first, AS_TEXT if text_elements else AS_BINARY)
     bounds = np.zeros(len(values) + 1, np.int32)
     np.cumsum(counts, out=bounds[1:])
     child = column_array(column.element, elements, decoding)
@@ -297,7 +306,7 @@ def _array_sizes(values: Values, dimensions: Places) -> tuple[Places, Places]:
     return counts, values.offset + 12 + 8 * dimensions
 
 
-def _elements(buffer: Bytes, counts: Places, first: Places) -> Values:
+def _elements(buffer: Bytes, counts: Places, first: Places, form: int) -> Values:
     """Walks all arrays in step, their k-th elements together."""
     total = int(counts.sum())
     starts = np.cumsum(counts) - counts
@@ -311,7 +320,7 @@ def _elements(buffer: Bytes, counts: Places, first: Places) -> Values:
         places[rows] += 4 + np.maximum(size, 0)
         step += 1
         rows = rows[counts[rows] > step]
-    kind = np.where(length < 0, NULL, AS_BINARY).astype(np.uint8)
+    kind = np.where(length < 0, NULL, form).astype(np.uint8)
     return Values(buffer, kind, offset, length)
 
 
@@ -326,7 +335,6 @@ _DECODERS: dict[Form, Callable[[ColumnType, Values, Decoding], pa.Array]] = {
     Form.TIMESTAMP: _timestamp,
     Form.DECIMAL: _decimal,
     Form.BYTES: _bytes,
-    Form.ARRAY: _array,
 }
 
 

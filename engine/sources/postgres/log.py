@@ -195,6 +195,9 @@ class PostgresLog:
             self._stream_connection = connect(self._dsn, self._name.database, "highwater log reader")
             with self._reaching():
                 configure(self._stream_connection, _SCAN_SETTINGS)
+                if self._stream_connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+                    # As UTF-8 the server would refuse to give what it never checked.
+                    configure(self._stream_connection, {"client_encoding": "SQL_ASCII"})
         return self._stream_connection
 
     def _control(self) -> Connection:

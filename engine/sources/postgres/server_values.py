@@ -13,6 +13,11 @@ from engine.sources.postgres.types import TEXT, ColumnType
 _log = structlog.get_logger(__name__)
 
 _TEXT_ARRAY = 1009
+_TEXTS_OF_ELEMENTS = """
+SELECT coalesce((SELECT array_agg(CASE WHEN e IS NOT NULL THEN format('%s', e) END ORDER BY n)
+                 FROM unnest(v::{type}) WITH ORDINALITY AS u(e, n)), ARRAY[]::text[])
+FROM unnest($1) AS v
+"""
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
@@ -46,8 +51,9 @@ class PostgresValues:
             return [b"\\x" + value.hex().encode() for value in values]
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
-        """The binary form of values given as text."""
-        query = sql.SQL("SELECT v::{type} FROM unnest($1) AS v").format(
+        """The binary form of values given as text; see `ServerValues`."""
+        as_texts = column.element is not None and column.element.lake_type == "string"
+        query = sql.SQL(_TEXTS_OF_ELEMENTS if as_texts else "SELECT v::{type} FROM unnest($1) AS v").format(
             type=sql.SQL(self._type_name(column.oid))
         )
         return self._converted(query.as_string(self._connection), _TEXT_ARRAY, TEXT, texts)
