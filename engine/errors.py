@@ -86,14 +86,14 @@ class DatabaseNotMarkedEnabled(CdcError):
     """The source could not be marked as enabled: command, error number and text of the source follow."""
 
     number = 22830
-    shape = "Could not mark database {0} as enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+    shape = "Could not mark database {0} as enabled: command '{1}' failed with error {2}: '{3}'."
 
 
 class DatabaseNotMarkedDisabled(CdcError):
     """The source could not be marked as not enabled: command, error number and text of the source follow."""
 
     number = 22831
-    shape = "Could not mark database {0} as not enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+    shape = "Could not mark database {0} as not enabled: command '{1}' failed with error {2}: '{3}'."
 
 
 # Enabling a table
@@ -217,7 +217,10 @@ class NoRowIdentifier(CdcError):
     """Net changes are asked for, and there is neither a primary key nor an index name."""
 
     number = 22939
-    shape = "Net changes need a primary key or @index_name; table '{0}.{1}' has neither. Use supports_net_changes = 0."
+    shape = (
+        "Net changes need a primary key or @index_name; table '{0}.{1}' has neither. Use "
+        "supports_net_changes = 0."
+    )
 
 
 class IdentifierNotCaptured(CdcError):
@@ -280,9 +283,7 @@ class TableNotMarked(CdcError):
     """The source could not be told to log the table: command, error number and text of the source follow."""
 
     number = 22832
-    shape = (
-        "Could not mark table {0} as enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
-    )
+    shape = "Could not mark table {0} as enabled: command '{1}' failed with error {2}: '{3}'."
 
 
 # Disabling a table
@@ -306,14 +307,17 @@ class TableNotUnmarked(CdcError):
     """The source could not be told to stop logging the table: command, error number and text follow."""
 
     number = 22833
-    shape = "Could not mark table {0} as not enabled: command '{1}' failed with error {2}: '{3}'. Mend it and retry."
+    shape = "Could not mark table {0} as not enabled: command '{1}' failed with error {2}: '{3}'."
 
 
 class TableTruncateRefused(CdcError):
     """TRUNCATE of a tracked table cannot be captured row by row."""
 
     number = 4711
-    shape = "Cannot truncate table '{0}' because it is published for replication or enabled for change data capture."
+    shape = (
+        "Cannot truncate table '{0}' because it is published for replication or enabled for change "
+        "data capture."
+    )
 
 
 # Metadata
@@ -500,7 +504,7 @@ class LogBroken(CdcError):
 
     number = 50003
     shape = (
-        "The log of database '{0}' does not continue where capture stopped: {1}. Changes since then are lost. "
+        "The log of database '{0}' does not continue where capture stopped: {1}. Changes since are lost. "
         "Disable and enable the database, and load consumers anew."
     )
 
@@ -549,7 +553,10 @@ class NameInvalid(CdcError):
     """A database name that cannot be used in paths and commands."""
 
     number = 50009
-    shape = "'{0}' is not a valid database name: 1 to 128 characters, no control characters, slashes or blanks at the ends."
+    shape = (
+        "'{0}' is not a valid database name: 1 to 128 characters, no control characters, slashes "
+        "or blanks at the ends."
+    )
 
 
 class ControlUnreachable(CdcError):
@@ -570,4 +577,7 @@ class DemoNamesTaken(CdcError):
     """The database has schemas of the demo company's names that are not the demo's."""
 
     number = 50013
-    shape = "The demo cannot be put into database '{0}': it already has {1}, not made by the demo. Use another database."
+    shape = (
+        "The demo cannot be put into database '{0}': it already has {1}, not made by the demo. Use "
+        "another database."
+    )

@@ -127,7 +127,7 @@ def insert_instance(connection: Connection, key: int, instance: CaptureInstance)
 
 
 def recognise_instance(connection: Connection, key: int, instance: CaptureInstance) -> None:
-    """Sets the start_lsn of an instance; restores its rows when they are lost, unless it was dropped since."""
+    """Sets an instance's start_lsn; restores its rows when they are lost, unless it was dropped since."""
     was_dropped = select(dropped_tables.c.object_id).where(dropped_tables.c.object_id == instance.object_id)
     if connection.scalar(was_dropped) is not None:
         return

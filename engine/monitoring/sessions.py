@@ -89,4 +89,9 @@ def _productive_duration(session: ScanSession | None) -> int:
 
 
 def _last(preferred: str, otherwise: str) -> str:
-    return otherwise if preferred == NO_LSN else preferred
+    return preferred if _is_lsn(preferred) else otherwise
+
+
+def _is_lsn(text: str) -> bool:
+    """Whether a text is a position: neither ``0`` nor zero written in full."""
+    return bool(text.strip("0:"))
