@@ -163,7 +163,8 @@ def selected(dsn: str) -> list[dict[str, Any]]:
     as_text = [by_type[type_] for type_ in TEXTS]
     columns = [f"format('%s', {name}) AS {name}, num_nulls({name}) = 1 AS no_{name}" for name in as_text]
     columns += [f"{by_type[type_]}::text[] AS {by_type[type_]}" for type_ in ELEMENTWISE]
-    columns += [by_type[type_] for type_ in (*NATIVE, *DOMAINS)]
+    columns += [by_type[type_] for type_ in (*NATIVE, *DOMAINS) if type_ != "real"]
+    columns += [f"{by_type['real']}::float8 AS {by_type['real']}"]
     with psycopg.connect(dsn, row_factory=psycopg.rows.dict_row) as connection:
         connection.execute("SET timezone = 'UTC'")
         rows = connection.execute(f"SELECT id, {', '.join(columns)} FROM v ORDER BY id".encode()).fetchall()

@@ -42,7 +42,8 @@ class Values:
     @property
     def present(self) -> NDArray[np.bool_]:
         """Rows that have a value."""
-        return (self.kind == AS_BINARY) | (self.kind == AS_TEXT)
+        present: NDArray[np.bool_] = (self.kind == AS_BINARY) | (self.kind == AS_TEXT)
+        return present
 
 
 class ServerValues(Protocol):
@@ -205,11 +206,12 @@ def _timestamp(column: ColumnType, values: Values, decoding: Decoding) -> pa.Arr
 
 
 def _within(numbers: NDArray[Any], first: int, last: int, decoding: Decoding) -> NDArray[Any]:
-    outside = np.count_nonzero((numbers < first) | (numbers > last))
+    outside = int(np.count_nonzero((numbers < first) | (numbers > last)))
     if not outside:
         return numbers
     decoding.replaced("infinity or a year outside 0001 to 9999 stored as the nearest the lake holds", outside)
-    return np.clip(numbers, first, last)
+    clipped: NDArray[Any] = np.clip(numbers, first, last)
+    return clipped
 
 
 def _bytes(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
@@ -264,7 +266,7 @@ def _exact_decimal(values: Values, row: int, column: ColumnType) -> int:
     for digit in values.buffer[start + 8 : start + 8 + 2 * count].view(">u2").tolist():
         number = number * 10000 + digit
     exponent = 4 * (weight - count + 1) + column.scale
-    number = number * 10**exponent if exponent >= 0 else number // 10**-exponent
+    number = number * int(10**exponent) if exponent >= 0 else number // int(10**-exponent)
     return -number if sign == _NEGATIVE else number
 
 

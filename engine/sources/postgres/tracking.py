@@ -57,9 +57,9 @@ class Commands:
 
     def run(self, statement: sql.Composable | str, values: Any = None) -> psycopg.Cursor[tuple[Any, ...]]:
         """Runs one statement."""
-        composed = sql.SQL(statement) if isinstance(statement, str) else statement
-        self.last = " ".join(composed.as_string(self.connection).split())
-        return self.connection.execute(composed, values)
+        text = statement if isinstance(statement, str) else statement.as_string(self.connection)
+        self.last = " ".join(text.split())
+        return self.connection.execute(text.encode(), values)
 
 
 def is_tracked(commands: Commands, oid: int) -> bool:
