@@ -34,11 +34,15 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class RangeCheck:
-    """Whether a range lies within the validity interval; ``problem`` is empty then. Ends are clamped."""
+    """Whether a range lies within the validity interval; ``problem`` is empty then. Ends are clamped.
+
+    ``would_fail``: the functions would raise 313; otherwise they would only return nothing.
+    """
 
     problem: str
     start: End
     end: End
+    would_fail: bool = True
 
     @property
     def is_valid(self) -> bool:
@@ -63,8 +67,7 @@ def check(start: End, end: End, validity: Validity) -> RangeCheck:
         problems.append("it ends before the low watermark: what was there is no longer kept")
         clamped_end = None
     if not problems and _reversed(start, end):
-        problems.append("it ends before it begins")
-        clamped_start, clamped_end = end, start
+        return RangeCheck("it ends before it begins", end, start, would_fail=False)
     return RangeCheck("; ".join(problems), clamped_start, clamped_end)
 
 

@@ -6,7 +6,7 @@ viewer's choices (database, range, zone, live) are in the URL.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -112,3 +112,8 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
 def changed() -> None:
     """After an action: takes a new picture at once, so that the page shows its effect."""
     feed().refresh()
+
+
+def go_to(page: str, parameters: Mapping[str, str]) -> None:
+    """Switches to another page with these URL parameters (none of the header's: those stay as they are)."""
+    st.switch_page(st.session_state["pages"][page], query_params=dict(parameters))

@@ -30,7 +30,7 @@ def range_bar(low: Endpoint, high: Endpoint, start: Endpoint, end: Endpoint) -> 
         template="none",
         height=84,
         barmode="overlay",
-        margin={"l": 8, "r": 8, "t": 6, "b": 22},
+        margin={"l": 70, "r": 70, "t": 6, "b": 22},
         showlegend=False,
         hovermode="closest",
         dragmode=False,
@@ -45,18 +45,16 @@ def range_bar(low: Endpoint, high: Endpoint, start: Endpoint, end: Endpoint) -> 
             "ticks": "",
             "automargin": False,
         },
-        yaxis={
-            "range": [0, 2],
-            "fixedrange": True,
-            "showgrid": False,
-            "showticklabels": False,
-            "zeroline": False,
-        },
+        yaxis={"range": [0, 2], "fixedrange": True, "visible": False},
     )
     _block(figure, low.at, high.at, 1.1, 1.9, theme.ACCENT, f"valid from {low.label}<br>to {high.label}")
     begin, stop = max(start.at, left), min(end.at, right)
+    if begin <= stop < begin + pad / 4:
+        stop = begin + pad / 4  # a single transaction is a range too
     asked = f"asked from {start.label}<br>to {end.label}"
-    _block(figure, max(begin, low.at), min(stop, high.at), 0.2, 0.9, theme.HEALTHY, asked)
+    _block(
+        figure, max(begin, low.at), min(stop, max(high.at, begin + pad / 4)), 0.2, 0.9, theme.HEALTHY, asked
+    )
     _block(
         figure, begin, min(stop, low.at), 0.2, 0.9, theme.FAILING, "below the low watermark: error 313", "x"
     )

@@ -152,11 +152,8 @@ def _ranged(view: DatabaseView, query: ChangeQuery, validity: Validity) -> Chang
     if checked.is_valid:
         return replace(query, start=start, end=end)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.error(
-            f"This range would fail with **Msg 313**: {checked.problem}.",
-            icon=":material/error:",
-            width="stretch",
-        )
+        fate = "This range would fail with **Msg 313**" if checked.would_fail else "This range is empty"
+        st.error(f"{fate}: {checked.problem}.", icon=":material/error:", width="stretch")
         st.button(
             "Clamp",
             icon=":material/compress:",
@@ -304,12 +301,11 @@ def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> 
             change_drawer(view, query.instance, change, partial(_move, len(page.changes)))
 
 
-def jump_to(change: Change) -> None:
-    """Makes the explorer show one change: its transaction as the range, its row selected."""
-    chosen = {"c_ci": change.capture_instance, "c_mode": "All", "c_opt": ALL_OPTIONS[0], "c_by": RANGE}
-    chosen |= {"c_from": change.start_lsn, "c_to": change.start_lsn, "c_key": "", "c_text": "", "c_col": ""}
-    st.session_state.update(chosen)
+def jump_to(change: Change) -> dict[str, str]:
+    """URL parameters that show one change: its transaction as the range, its row selected."""
     st.session_state["c_jump"] = change.seqval
+    range_ = {"c_by": RANGE, "c_from": change.start_lsn, "c_to": change.start_lsn}
+    return {"c_ci": change.capture_instance, "c_opt": ALL_OPTIONS[0], **range_}
 
 
 def _follow_jump(page: ChangePage, run: Run) -> None:

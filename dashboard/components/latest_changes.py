@@ -83,5 +83,4 @@ def _table(view: DatabaseView, shown: Operation) -> None:
         return
     index = latest_table(changes, view.instances, key="latest_table")
     if index is not None and index < len(changes):
-        jump_to(changes[index])
-        st.switch_page(st.session_state["pages"]["changes"])
+        state.go_to("changes", jump_to(changes[index]))

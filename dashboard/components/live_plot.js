@@ -51,14 +51,16 @@ export default function ({ data, parentElement }) {
   plot.style.height = `${figure.layout.height}px`
   plot.setAttribute("role", "img")
   plot.setAttribute("aria-label", data.alt)
-  const configuration = { responsive: true, displaylogo: false, displayModeBar: "hover",
+  const configuration = { responsive: false, displaylogo: false, displayModeBar: "hover",
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d", "toImage"] }
   let gone = false
   const draw = () => load(data.source).then((Plotly) => {
     if (!gone) Plotly.react(plot, figure.data, themed(figure.layout, parentElement), configuration)
   })
   draw()
-  const observer = new ResizeObserver(() => window.Plotly && plot.data && window.Plotly.Plots.resize(plot))
+  const observer = new ResizeObserver(() => {
+    if (window.Plotly && plot.data && plot.offsetWidth) window.Plotly.Plots.resize(plot).catch(() => {})
+  })
   observer.observe(plot)
   return () => {
     gone = true

@@ -65,8 +65,7 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
             _functions(instance)
         with st.container(horizontal=True):
             if st.button("Show changes", icon=":material/history:", key="t_changes"):
-                st.session_state["c_ci"] = instance.capture_instance
-                st.switch_page(st.session_state["pages"]["changes"])
+                state.go_to("changes", {"c_ci": instance.capture_instance})
             st.space("stretch")
             if st.button("Disable", icon=":material/delete:", key="t_disable"):
                 disable_dialog(instance, is_last=len(view.instances) == 1)

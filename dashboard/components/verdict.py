@@ -23,14 +23,15 @@ CHECKS = (
 def verdict(snapshot: Snapshot) -> None:
     """The banner over the Overview: healthy with its list of checks, or what is wrong and what to do."""
     status = snapshot.status
-    if status is None:
-        return
+    captures = any(view.instances for view in snapshot.databases)
+    if status is None or not (captures or status.findings):
+        return  # the page says what to do first
     look = STATUS.get(str(status.verdict), STATUS["unknown"])
     with st.container(border=True, gap="xsmall", key="verdict"):
         st.markdown(f"### :{look.colour}[{look.icon} {look.word}] — {_sentence(snapshot)}", anchors=False)
         if status.findings:
-            for finding in status.findings:
-                _finding(finding)
+            for number, finding in enumerate(status.findings):
+                _finding(finding, is_in_sentence=number == 0)
         else:
             with st.expander("No problems found. What was checked?", type="compact"):
                 st.markdown("\n".join(f"- {check}" for check in CHECKS))
@@ -54,9 +55,10 @@ def seconds_behind(view: DatabaseView) -> float | None:
     return None if read is None else max(0.0, round((state.now() - read).total_seconds()))
 
 
-def _finding(finding: Finding) -> None:
+def _finding(finding: Finding, is_in_sentence: bool) -> None:
     look = STATUS.get(str(getattr(finding, "verdict", "attention")), STATUS["attention"])
     since = f" · since {fmt.moment_and_age(finding.since, state.now())}" if finding.since else ""
-    st.markdown(f":{look.colour}[{look.icon}] **{escaped(finding.subject)}**: {escaped(finding.text)}{since}")
+    text = "" if is_in_sentence else f": {escaped(finding.text)}"
+    st.markdown(f":{look.colour}[{look.icon}] **{escaped(finding.subject)}**{text}{since}")
     if finding.fix:
         st.code(finding.fix, language=None, wrap_lines=True)

@@ -49,6 +49,7 @@ def test_a_time_before_capture_began_is_below() -> None:
 def test_a_reversed_range_is_turned() -> None:
     checked = check(HIGH, LOW, VALIDITY)
     assert checked.problem == "it ends before it begins"
+    assert not checked.would_fail
     assert (checked.start, checked.end) == (LOW, HIGH)
 
 
