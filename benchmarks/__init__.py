@@ -1,0 +1,1 @@
+"""The bench's reader, and measurements of our own."""
