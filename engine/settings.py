@@ -31,11 +31,11 @@ class Settings(BaseSettings):
 
     home: Path = DEFAULT_HOME
     """The folder below which all state lies; absolute once read."""
-    port: int = Field(8501, ge=1, le=65535)
+    port: int = Field(default=8501, ge=1, le=65535)
     """The dashboard's, on 127.0.0.1."""
     master: str = "local[*]"
     """Spark's master: this machine's cores, or a cluster."""
-    driver_memory: str = Field("2g", pattern=r"^\d+[kmgt]b?$")
+    driver_memory: str = Field(default="2g", pattern=r"^\d+[kmgt]b?$")
     """The agent's Java heap."""
     spark_settings: dict[str, str] = {}
     """More settings of the Spark session; they win over ours."""
@@ -47,11 +47,11 @@ class Settings(BaseSettings):
     """libpq URI of the control database; None: ``msdb`` in the embedded server."""
     piece_bytes: ByteSize = ByteSize(64 * 1024 * 1024)
     """How much of the log is in memory at once."""
-    lease_seconds: int = Field(10, ge=2)
+    lease_seconds: int = Field(default=10, ge=2)
     """How long a capture process that fell silent keeps the log to itself."""
-    idle_tick_seconds: int = Field(300, ge=1)
+    idle_tick_seconds: int = Field(default=300, ge=1)
     """After so long without changes, a dummy row in lsn_time_mapping keeps max_lsn moving."""
-    scan_interval_floor: float = Field(0.1, ge=0)
+    scan_interval_floor: float = Field(default=0.1, ge=0)
     """Seconds at least between two scans when pollinginterval is 0: commits of that time share one append."""
     postgres_settings: dict[str, str] = {}
     """More settings of the embedded server; they win over ours."""

@@ -1,0 +1,1 @@
+"""The highwater command."""

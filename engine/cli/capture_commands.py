@@ -1,0 +1,89 @@
+"""highwater capture start, stop, status."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
+from engine.model.job import CaptureParameters, Job, JobType
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group ``capture``."""
+    group = typer.Typer(no_args_is_help=True, help="Start, stop or show a database's capture job.")
+    group.command()(start)
+    group.command()(stop)
+    group.command()(status)
+    app.add_typer(group, name="capture")
+
+
+def start(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
+    """Start the capture job."""
+    with opened(home) as engine:
+        name = engine.database(database).name
+        engine.start_job(name, JobType.CAPTURE)
+        typer.echo(f"Job cdc.{name}_capture is started.")
+
+
+def stop(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
+    """Stop the capture job; the source keeps its log until it is started again."""
+    with opened(home) as engine:
+        name = engine.database(database).name
+        engine.stop_job(name, JobType.CAPTURE)
+        typer.echo(f"Job cdc.{name}_capture is stopped.")
+
+
+def status(
+    database: DatabaseOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a job.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Show capture jobs: of one database, or of all without -d."""
+    with opened(home) as engine:
+        names = [each.name for each in engine.databases()]
+        if database is not None:
+            names = [engine.database(database).name]
+        for job in (job for name in names for job in engine.help_jobs(name)):
+            if job.job_type is JobType.CAPTURE:
+                typer.echo(json.dumps(as_dict(job), ensure_ascii=False) if as_json else as_text(job))
+
+
+def as_text(job: Job) -> str:
+    """One line on a job, a second where its parameters take effect only after a restart."""
+    line = f"{job.name}: {job.state} since {job.since:%Y-%m-%d %H:%M:%S} UTC; {_parameters(job.configured)}"
+    if job.message:
+        line += f"\n  {job.message}"
+    if job.running is not None and job.running != job.configured:
+        line += f"\n  still runs with {_parameters(job.running)}: stop and start it"
+    return line
+
+
+def as_dict(job: Job) -> dict[str, object]:
+    """A job for ``--json``: times ISO 8601, parameters by the original's names."""
+    return {
+        "database": job.database,
+        "job": job.name,
+        "job_type": str(job.job_type),
+        "state": str(job.state),
+        "since": job.since.isoformat(),
+        "wanted": job.wanted,
+        "message": job.message,
+        "configured": _named(job.configured),
+        "running": None if job.running is None else _named(job.running),
+    }
+
+
+def _named(parameters: CaptureParameters) -> dict[str, int]:
+    return {
+        "maxtrans": parameters.maxtrans,
+        "maxscans": parameters.maxscans,
+        "continuous": int(parameters.continuous),
+        "pollinginterval": parameters.pollinginterval,
+    }
+
+
+def _parameters(parameters: CaptureParameters) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _named(parameters).items())
