@@ -66,13 +66,17 @@ class Publisher:
 
     A table's commit carries the position it reaches, so a row is written once, however often and at
     whatever batch boundaries the log is read again. ``fsync`` makes files and log entries survive a
-    power cut before `append` returns; it costs one flush a data file and one a commit.
+    power cut before `append` returns; it costs one flush a data file and one a commit. ``through_spark``
+    lets Spark write all data files, not only those that Arrow cannot reach.
     """
 
-    def __init__(self, spark: SparkSession, threads: int = 2, fsync: bool = True) -> None:
+    def __init__(
+        self, spark: SparkSession, threads: int = 2, fsync: bool = True, through_spark: bool = False
+    ) -> None:
         self._tables = DeltaTables(spark)
         self._threads = threads
         self._fsync = fsync
+        self._through_spark = through_spark
         self._positions: dict[str, TablePosition] = {}
         self._lock = Lock()
 
@@ -102,6 +106,8 @@ class Publisher:
         Tables go in parallel, a commit each; ``between`` is called between two of them. When one fails,
         the others still finish and then its error is raised: appending the same again completes it.
         """
+        if len({append.path for append in appends}) < len(appends):
+            raise ValueError("two appends to one table at once")
         if len(appends) == 1:
             return self._append(appends[0])
         written = 0
@@ -134,7 +140,8 @@ class Publisher:
 
     def _commit(self, append: Append) -> None:
         transaction = self._tables.begin(append.path)
-        if folder := local_folder(append.path):
+        folder = None if self._through_spark else local_folder(append.path)
+        if folder:
             transaction.add(write_files(folder, append.rows, transaction.columns, self._fsync))
         else:
             transaction.add_rows(append.rows)
