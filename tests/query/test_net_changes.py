@@ -1,0 +1,213 @@
+"""Net changes against a naive model of the reference's merge table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count, groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from engine.errors import InvalidObjectName, RangeOutsideValidity
+from engine.lake.publisher import Publisher
+from engine.lake.spark import ConnectEndpoint, connect_session
+from engine.lake.tables import Lake
+from engine.model.lsn import Lsn
+from engine.model.mask import full_mask, mask_of
+from engine.query.net_changes import NET_CHANGES_OPTIONS, _combined_mask, net_changes
+from tests.lake.change_tables import Change, append_of, capture_instance
+
+COLUMNS = {"history": "int", "id": "int", "a": "int", "b c": "string"}
+KEY = ["history", "id"]
+_names = count()
+
+
+@dataclass
+class History:
+    """Change rows of one table as capture writes them, made by statements on a model of the table."""
+
+    number: int = 0
+    changes: list[Change] = field(default_factory=list)
+    masks: list[bytes] = field(default_factory=list)
+    rows: dict[int, tuple[int, str]] = field(default_factory=dict)
+    commit: int = 1
+    command: int = 0
+
+    def end_transaction(self) -> "History":
+        self.commit, self.command = self.commit + 1, 0
+        return self
+
+    def insert(self, id: int, a: int = 0, b: str = "") -> "History":
+        self.rows[id] = (a, b)
+        return self._log([(2, id, (a, b), full_mask(4))])
+
+    def delete(self, id: int) -> "History":
+        return self._log([(1, id, self.rows.pop(id), full_mask(4))])
+
+    def update(self, id: int, a: int, b: str) -> "History":
+        old, new = self.rows[id], (a, b)
+        self.rows[id] = new
+        mask = mask_of([n for n, before, after in zip((3, 4), old, new, strict=True) if before != after], 4)
+        return self._log([(3, id, old, mask), (4, id, new, mask)])
+
+    def rekey(self, id: int, other: int) -> "History":
+        row = self.rows[other] = self.rows.pop(id)
+        return self._log([(1, id, row, full_mask(4)), (2, other, row, full_mask(4))])
+
+    def _log(self, images: Sequence[tuple[int, int, tuple[int, str], bytes]]) -> "History":
+        self.command += 1
+        for operation, id, row, mask in images:
+            self.changes.append((self.commit, self.command, operation, (self.number, id, *row)))
+            self.masks.append(mask)
+        return self
+
+    def net(self, option: str, first: int = 1, last: int = 1000) -> list[tuple[Any, ...]]:
+        """What the reference's table says, key by key."""
+        found = []
+        inside = [
+            (change, mask)
+            for change, mask in zip(self.changes, self.masks, strict=True)
+            if first <= change[0] <= last and change[2] != 3
+        ]
+        by_key = sorted(inside, key=lambda pair: pair[0][3][:2])
+        for _, group in groupby(by_key, key=lambda pair: pair[0][3][:2]):
+            changes = list(group)
+            existed, exists = changes[0][0][2] != 2, changes[-1][0][2] != 1
+            if existed or exists:
+                operation = (4 if existed else 2) if exists else 1
+                if option == "all with merge" and exists:
+                    operation = 5
+                bits = 0
+                for _, mask in changes:
+                    bits |= int.from_bytes(mask, "big")
+                mask = bits.to_bytes(1, "big") if option == "all with mask" else None
+                commit, _, _, values = changes[-1][0]
+                found.append((str(Lsn.at(commit)), operation, mask, *values))
+        return found
+
+
+@pytest.fixture
+def lake(lake_root: Path) -> Lake:
+    return Lake(str(lake_root))
+
+
+def published(spark: SparkSession, lake: Lake, histories: Sequence[History]) -> Any:
+    """An instance whose change table has these histories."""
+    instance = capture_instance(COLUMNS, KEY, name=f"t{next(_names)}")
+    rows = sorted(
+        (
+            (change, mask)
+            for history in histories
+            for change, mask in zip(history.changes, history.masks, strict=True)
+        ),
+        key=lambda pair: pair[0][:2],
+    )
+    append = append_of(lake, instance, [change for change, _ in rows], [mask for _, mask in rows])
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(append.path, append.rows.schema)
+    publisher.append([append])
+    return instance
+
+
+def net(
+    spark: SparkSession, lake: Lake, instance: Any, option: str, first: int = 1, last: int = 1000
+) -> list[tuple[Any, ...]]:
+    found = net_changes(spark, lake, instance, Lsn.at(first), Lsn.at(last), Lsn.at(1000), option).toArrow()
+    assert found.column_names == ["__$start_lsn", "__$operation", "__$update_mask", *COLUMNS]
+    return sorted(
+        zip(*(column.to_pylist() for column in found.columns), strict=True), key=lambda row: row[3:5]
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Random statements over four keys, some of which are there before the history begins."""
+    history = History(rows=dict.fromkeys(draw(st.sets(st.integers(1, 4))), (0, "")))
+    for _ in range(draw(st.integers(1, 8))):
+        id, a, b = draw(st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from(["", "x"])))
+        what = draw(st.sampled_from(["end", "delete", "update", "rekey"]))
+        if what == "end":
+            history.end_transaction()
+        elif id not in history.rows:
+            history.insert(id, a, b)
+        elif what == "delete":
+            history.delete(id)
+        elif what == "rekey" and a + 1 not in history.rows:
+            history.rekey(id, a + 1)
+        elif history.rows[id] != (a, b):
+            history.update(id, a, b)
+    return history
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(histories(), min_size=60, max_size=120), st.integers(1, 3), st.integers(1, 4))
+def test_net_changes_follow_the_merge_table(
+    spark: SparkSession, lake: Lake, many: list[History], first: int, length: int
+) -> None:
+    """Many histories in one table, told apart by a key column: few Spark jobs, many cases."""
+    for number, history in enumerate(many):
+        history.number = number
+        history.changes = [(*change[:3], (number, *change[3][1:])) for change in history.changes]
+    many = [history for history in many if history.changes]
+    instance = published(spark, lake, many)
+    last = first + length
+    for option in NET_CHANGES_OPTIONS:
+        expected = [row for history in many for row in history.net(option, first, last)]
+        assert net(spark, lake, instance, option, first, last) == expected
+
+
+def test_each_documented_case(spark: SparkSession, lake: Lake, connect_endpoint: ConnectEndpoint) -> None:
+    """The rows of reference/functions.md, 1.2, a key each; asked over Connect."""
+    history = History(rows=dict.fromkeys((2, 3, 5, 7, 8, 10), (0, "")))
+    history.insert(1, 5)
+    history.update(2, 1, "").update(2, 2, "")
+    history.delete(3)
+    history.insert(4).update(4, 1, "x")
+    history.update(5, 1, "x").delete(5)
+    history.insert(6).update(6, 1, "").delete(6)
+    history.delete(7).insert(7, 9, "new")
+    history.delete(8).insert(8).delete(8)
+    history.insert(9).delete(9).insert(9, 3)
+    history.rekey(10, 11)
+    instance = published(spark, lake, [history])
+    client = connect_session(connect_endpoint)
+    try:
+        found = {option: net(client, lake, instance, option) for option in NET_CHANGES_OPTIONS}
+    finally:
+        client.stop()
+    operations = {1: 2, 2: 4, 3: 1, 4: 2, 5: 1, 7: 4, 8: 1, 9: 2, 10: 1, 11: 2}
+    assert {row[4]: row[1] for row in found["all"]} == operations
+    assert {row[4]: row[1] for row in found["all with merge"]} == {
+        id: 1 if operation == 1 else 5 for id, operation in operations.items()
+    }
+    masks = {row[4]: row[2] for row in found["all with mask"]}
+    assert masks == {id: mask_of([3], 4) if id == 2 else full_mask(4) for id in operations}
+    assert {row[2] for row in found["all"] + found["all with merge"]} == {None}
+    assert {row[4]: row[5:] for row in found["all"]}[7] == (9, "new")
+    assert {row[4]: row[5:] for row in found["all"]}[5] == (1, "x")
+
+
+@pytest.mark.parametrize("columns", [1, 8, 9, 56, 57, 1024])
+def test_masks_of_any_width_are_combined(spark: SparkSession, columns: int) -> None:
+    masks = [mask_of(ordinals, columns) for ordinals in ([1], [columns], [columns // 2 + 1])]
+    values = ", ".join(f"(X'{mask.hex()}')" for mask in masks)
+    query = f"SELECT {_combined_mask(columns)} AS mask FROM VALUES {values} AS t(`__$update_mask`)"
+    assert spark.sql(query).toArrow()["mask"][0].as_py() == mask_of([1, columns, columns // 2 + 1], columns)
+
+
+@pytest.mark.parametrize("option", ["all update old", "", None])
+def test_other_options_are_error_313(option: str | None) -> None:
+    no_spark: Any = None
+    instance = capture_instance(COLUMNS, KEY)
+    with pytest.raises(RangeOutsideValidity, match=r"function cdc\.fn_cdc_get_net_changes_ \.\.\."):
+        net_changes(no_spark, Lake("/nowhere"), instance, Lsn.at(1), Lsn.at(2), Lsn.at(3), option)
+
+
+def test_an_instance_without_net_changes_has_no_such_function() -> None:
+    no_spark: Any = None
+    instance = capture_instance(COLUMNS)
+    with pytest.raises(InvalidObjectName, match="fn_cdc_get_net_changes_dbo_t"):
+        net_changes(no_spark, Lake("/nowhere"), instance, Lsn.at(1), Lsn.at(2), Lsn.at(3), "all")
