@@ -24,8 +24,10 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from engine.runtime.home import Home
 from engine.runtime.processes import birth
 from engine.runtime.unready import Unready
+from engine.settings import Settings
 
 CONTROL_DATABASE = "msdb"
 DEMO_DATABASE = "demo"
@@ -283,6 +285,18 @@ class EmbeddedPostgres:
             found = (owner or self.folder).stat()
             as_owner = {"user": found.st_uid, "group": found.st_gid, "extra_groups": []}
         run_program(_binaries() / program, arguments, **as_owner)
+
+
+def embedded_server(settings: Settings) -> EmbeddedPostgres:
+    """The server of the home that ``settings`` name."""
+    return EmbeddedPostgres(Home(settings.home).postgres, settings.postgres_settings)
+
+
+def control_dsn(settings: Settings) -> str:
+    """Where the control database is: what the settings say, else the home's own server."""
+    if settings.control_dsn is not None:
+        return settings.control_dsn.get_secret_value()
+    return embedded_server(settings).dsn(CONTROL_DATABASE)
 
 
 def run_program(program: Path, arguments: Sequence[str], **options: object) -> None:

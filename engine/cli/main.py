@@ -1,0 +1,32 @@
+"""The ``highwater`` command."""
+
+from __future__ import annotations
+
+import typer
+
+from engine.cli import (
+    capture_commands,
+    change_commands,
+    demo_commands,
+    process_commands,
+    source_commands,
+)
+
+
+def application() -> typer.Typer:
+    """All commands in the order of their help."""
+    app = typer.Typer(
+        name="highwater",
+        help="Change Data Capture as SQL Server has it, for databases that don't.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for commands in (process_commands, source_commands, change_commands, capture_commands, demo_commands):
+        commands.register(app)
+    return app
+
+
+def main() -> None:
+    """Runs the command line."""
+    application()()
