@@ -6,7 +6,6 @@ The classes are Delta's internal ones: this module is all that knows them.
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from engine.errors import CdcError
-from engine.lake.parquet_files import STATISTICS_COLUMNS, DataFile, PhysicalColumn, local_folder
+from engine.lake.parquet_files import STATISTICS_COLUMNS, DataFile, PhysicalColumn, flush, local_folder
 
 COMMIT_APP_ID = "highwater.start_lsn"
 """appId of the SetTransaction whose version is the position of the last commit LSN in a table."""
@@ -49,17 +48,22 @@ class DeltaTables:
         self._jvm = Jvm(spark)
         self._columns: dict[str, Mapping[str, PhysicalColumn]] = {}
 
-    def create(self, path: str, schema: pa.Schema) -> None:
-        """An empty table of ``schema``, all columns nullable, unless it is there."""
+    def create(self, path: str, schema: pa.Schema) -> bool:
+        """An empty table of ``schema``, all columns nullable; False when it is there already.
+
+        Raises ChangeTableDiffers when it is there with other columns.
+        """
         wanted = from_arrow_schema(schema)
         if not DeltaTable.isDeltaTable(self._spark, path):
             self._create(path, wanted)
+            return True
         found = self._spark.read.format("delta").load(path).schema
         if _shape(found) != _shape(wanted):
             raise ChangeTableDiffers(
                 f"The table at '{path}' has other columns than expected: "
                 f"{found.simpleString()}, not {wanted.simpleString()}."
             )
+        return False
 
     def drop(self, path: str) -> None:
         """Renames the folder away, so that no half a table stays behind a crash, then deletes it."""
@@ -184,6 +188,8 @@ class Jvm:
         self._path = jvm.org.apache.hadoop.fs.Path
         self._converters = jvm.scala.jdk.javaapi.CollectionConverters
         append = jvm.org.apache.spark.sql.SaveMode.Append
+        # A checksum file beside each log entry costs a run of chmod and a flush more than it is worth.
+        jvm.org.apache.hadoop.fs.FileSystem.getLocal(self.hadoop_configuration).setWriteChecksum(False)
         self.write = delta.DeltaOperations.Write(append, *[self.none] * 8)
 
     def for_table(self, session: Any, path: str) -> Any:
@@ -228,11 +234,5 @@ def _physical_columns(schema: str) -> Mapping[str, PhysicalColumn]:
 
 def _flush_log_entry(folder: Path, version: int) -> None:
     """Hadoop renames the entry in place without a flush; the source may forget the changes only after one."""
-    entry = folder / f"{version:020d}.json"
-    for file in (entry, folder / f".{entry.name}.crc", folder):
-        if file.exists():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+    flush(folder / f"{version:020d}.json")
+    flush(folder)

@@ -75,9 +75,21 @@ def write_files(
     if rows.column_names != names:
         raise ValueError(f"rows have columns {rows.column_names}, the table {names}")
     step = _rows_a_file(rows)
-    return [
+    files = [
         _write_file(folder, rows.slice(first, step), columns, fsync) for first in range(0, len(rows), step)
     ]
+    if fsync:
+        flush(folder)
+    return files
+
+
+def flush(place: Path) -> None:
+    """Waits until a file, or the names in a folder, would survive a power cut."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _rows_a_file(rows: pa.Table) -> int:

@@ -9,7 +9,7 @@ same transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -32,10 +32,9 @@ class TablePosition:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Rows for one table, in log order.
+    """Rows for one table: the next changes of the log that it has not got.
 
-    rows: of the table's schema; commits: each row's commit position, ascending;
-    commands: each row's ``__$command_id``, ascending within a commit.
+    rows: of the table's schema; commits: each row's commit position; commands: each row's ``__$command_id``.
     """
 
     path: str
@@ -50,15 +49,15 @@ class Append:
         )
         if new.all():
             return self
-        first = int(np.argmax(new)) if new.any() else len(new)
         return replace(
-            self, rows=self.rows.slice(first), commits=self.commits[first:], commands=self.commands[first:]
+            self, rows=self.rows.filter(pa.array(new)), commits=self.commits[new], commands=self.commands[new]
         )
 
     @property
     def last(self) -> TablePosition:
-        """The position of the last row. There must be one."""
-        return TablePosition(int(self.commits[-1]), int(self.commands[-1]))
+        """The highest position of a row. There must be one."""
+        commit = self.commits.max()
+        return TablePosition(int(commit), int(self.commands[self.commits == commit].max()))
 
 
 class Publisher:
@@ -74,7 +73,8 @@ class Publisher:
         self, spark: SparkSession, threads: int = 2, fsync: bool = True, through_spark: bool = False
     ) -> None:
         self._tables = DeltaTables(spark)
-        self._threads = threads
+        # Kept for good: a thread's first call to the JVM opens a connection and a thread there.
+        self._pool = ThreadPoolExecutor(threads, "publisher")
         self._fsync = fsync
         self._through_spark = through_spark
         self._positions: dict[str, TablePosition] = {}
@@ -82,7 +82,9 @@ class Publisher:
 
     def create(self, path: str, schema: pa.Schema) -> None:
         """An empty Delta table, unless it is there. Raises ChangeTableDiffers when its columns are others."""
-        self._tables.create(path, schema)
+        if self._tables.create(path, schema):
+            with self._lock:
+                self._positions[path] = TablePosition(0, 0)
 
     def drop(self, path: str) -> None:
         """Removes the table and its files; one that is not there is no error."""
@@ -111,12 +113,14 @@ class Publisher:
         if len(appends) == 1:
             return self._append(appends[0])
         written = 0
-        with ThreadPoolExecutor(self._threads, "publisher") as pool:
-            futures = [pool.submit(self._append, append) for append in appends]
+        futures = [self._pool.submit(self._append, append) for append in appends]
+        try:
             for done, future in enumerate(as_completed(futures), 1):
                 written += future.result()
                 if done < len(futures):
                     between()
+        finally:
+            wait(futures)
         return written
 
     def maintain(self, path: str) -> None:

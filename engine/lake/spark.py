@@ -13,6 +13,7 @@ from typing import cast
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession as ConnectSparkSession
 
 SESSION_DEFAULTS: Mapping[str, str] = {
@@ -78,7 +79,10 @@ def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
     environment, not the session, and this leaves the environment alone.
     """
     url = f"sc://localhost:{endpoint.port}/;token={endpoint.token}"
-    return cast(SparkSession, ConnectSparkSession.builder.remote(url).create())
+    session = ConnectSparkSession.builder.remote(url).create()
+    # By default a client tries for ten minutes to reach an agent that is gone, or that refuses the token.
+    session.client.set_retry_policies([DefaultPolicy(max_retries=4)])
+    return cast(SparkSession, session)
 
 
 def _settings(

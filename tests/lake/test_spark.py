@@ -1,8 +1,11 @@
 """The session: Delta works, clients need the token, and nobody reads the token in the process list."""
 
+import socket
 from pathlib import Path
 
 import psutil
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.lake.spark import ConnectEndpoint, connect_session
@@ -18,6 +21,24 @@ def test_a_connect_client_sees_the_same_tables(
         assert client.conf.get("spark.sql.session.timeZone") == "UTC"
     finally:
         client.stop()
+
+
+def test_a_wrong_token_is_refused_soon(spark: SparkSession, connect_endpoint: ConnectEndpoint) -> None:
+    client = connect_session(ConnectEndpoint(connect_endpoint.port, "wrong"))
+    with pytest.raises(PySparkException):
+        client.range(1).count()
+
+
+def test_an_agent_that_is_gone_is_an_error_soon(closed_port: int) -> None:
+    with pytest.raises(PySparkException):
+        connect_session(ConnectEndpoint(closed_port, "token")).range(1).count()
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def test_the_token_is_in_no_command_line(spark: SparkSession, connect_endpoint: ConnectEndpoint) -> None:
