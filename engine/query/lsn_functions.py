@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidTimeOperator
 from engine.lake.tables import Lake
@@ -65,3 +65,15 @@ class LsnTimeMapping:
 
     def _value(self, selection: str) -> object:
         return self._spark.sql(f"SELECT {selection}").toArrow()["answer"][0].as_py()
+
+
+def published_mapping(spark: SparkSession, lake: Lake, database: str, high: Lsn | None) -> DataFrame:
+    """The rows of cdc.lsn_time_mapping up to ``high``, in no order; none before anything was published."""
+    if high is None:
+        schema = (
+            "start_lsn string, tran_begin_time timestamp, tran_end_time timestamp,"
+            " tran_id binary, tran_begin_lsn string"
+        )
+        return spark.createDataFrame([], schema)
+    table = delta_table(lake.lsn_time_mapping(database))
+    return spark.sql(f"SELECT * FROM {table} WHERE start_lsn <= '{high}'")

@@ -20,7 +20,9 @@ def control(control_dsn: str) -> Iterator[ControlDatabase]:
     database.close()
 
 
-def an_instance(object_id: int = 1, name: str = "hr_department", table: str = "department") -> CaptureInstance:
+def an_instance(
+    object_id: int = 1, name: str = "hr_department", table: str = "department"
+) -> CaptureInstance:
     return CaptureInstance(
         object_id=object_id,
         database="hr",

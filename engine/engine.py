@@ -1,0 +1,353 @@
+"""`Engine`: the one way in, for pages, the command line and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from engine.control import ControlDatabase
+from engine.errors import InvalidObjectName
+from engine.lake.tables import Lake
+from engine.model.capture_instance import CaptureInstance
+from engine.model.job import Job, JobType
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanError, ScanSession
+from engine.model.source_database import SourceDatabase
+from engine.model.watermark import Watermarks
+from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader
+from engine.procedures.databases import Databases, Secrets
+from engine.procedures.jobs import Jobs
+from engine.procedures.table_rules import EnableRequest
+from engine.procedures.tables import Tables
+from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
+from engine.runtime.home import Home
+from engine.settings import Settings
+from engine.sources.base import SlotState, SourceProblem, SourceTable
+from engine.sources.registry import Sources
+from engine.spark_client import SparkClient
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SESSIONS_SHOWN = 1000
+"""Scan sessions that `Engine.scan_sessions` returns when no limit is given."""
+HISTORY_SHOWN = 100_000
+"""Scan sessions that `Engine.session_history` returns at most, the newest."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _no_processes() -> tuple[ProcessStatus, ...]:
+    return ()
+
+
+class Engine:
+    """Change data capture of the databases of one home. Threads may share one.
+
+    Methods have the original's names without their prefix (sp_cdc_enable_table: `enable_table`) and
+    raise its errors (`engine.errors`). Wherever a database is named, UnknownDatabase is possible;
+    wherever it must be enabled, DatabaseNotEnabled. Queries need the agent, which owns Spark;
+    everything else works without.
+    """
+
+    def __init__(
+        self,
+        control: ControlDatabase,
+        sources: Sources,
+        lake: Lake,
+        spark: Callable[[], SparkSession],
+        secrets: Secrets,
+        processes: Callable[[], tuple[ProcessStatus, ...]] = _no_processes,
+        clock: Callable[[], datetime] = _utc_now,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``spark`` gives the session when a query needs it; ``processes`` those of the home."""
+        self._control = control
+        self._sources = sources
+        self._lake = lake
+        self._spark = spark
+        self._on_close = on_close
+        self._databases = Databases(control, sources, secrets)
+        self._tables = Tables(control, self._databases, clock)
+        self._jobs = Jobs(control, self._databases)
+        self._status = StatusReader(control, sources, processes, clock)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """A client of a home. Nothing is connected before it is needed.
+
+        The home's control database must have been migrated, which the agent does.
+        """
+        home = Home(settings.home)
+        spark = SparkClient(home)
+        return cls(
+            control=ControlDatabase.open(control_dsn(settings, home)),
+            sources=Sources(home.secret),
+            lake=Lake(settings.lake),
+            spark=spark,
+            secrets=home,
+            processes=lambda: tuple(
+                ProcessStatus(name, record.pid, record.started, record.facts)
+                for name, record in home.processes().items()
+            ),
+            on_close=spark.close,
+        )
+
+    def close(self) -> None:
+        """Gives up connections."""
+        self._on_close()
+        self._control.close()
+
+    # Databases
+
+    def databases(self) -> list[SourceDatabase]:
+        """Every registered database, by name."""
+        return self._control.sources.list()
+
+    def database(self, name: str | None = None) -> SourceDatabase:
+        """One database; without a name, the only one there is. Raises UnknownDatabase, which lists them."""
+        return self._databases.get(name)
+
+    def connect(self, name: str, dsn: str) -> list[SourceProblem]:
+        """Registers a PostgreSQL database as a source; returns what could be better there.
+
+        Raises NameInvalid, SourceUnreachable, SourceUnfit, DatabaseExists; then nothing has changed.
+        """
+        return self._databases.connect(name, dsn)
+
+    def dsn(self, database: str) -> str:
+        """The libpq URI of a source, with its password."""
+        return self._databases.dsn(database)
+
+    def enable_db(self, database: str) -> None:
+        """sys.sp_cdc_enable_db. Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, CdcSchemaExists."""
+        self._databases.enable(database)
+
+    def disable_db(self, database: str) -> None:
+        """sys.sp_cdc_disable_db: instances, change tables and jobs go. Raises DatabaseNotEnabled."""
+        self._databases.disable(database)
+
+    # Tables
+
+    def source_tables(self, database: str) -> list[SourceTable]:
+        """Every table of the source that could be tracked, by schema and name."""
+        return self._tables.of_source(database)
+
+    def enable_table(
+        self,
+        database: str,
+        source_schema: str,
+        source_name: str,
+        *,
+        role_name: str | None,
+        capture_instance: str | None = None,
+        supports_net_changes: bool | None = None,
+        index_name: str | None = None,
+        captured_column_list: str | None = None,
+        filegroup_name: str | None = None,
+        allow_partition_switch: bool = True,
+    ) -> CaptureInstance:
+        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
+
+        Returns the instance; its start_lsn is None until the capture job meets it in the log. Columns are
+        captured in the order of the source table. Raises what reference/errors.md lists under "Enable table".
+        """
+        request = EnableRequest(
+            source_schema=source_schema,
+            source_name=source_name,
+            role_name=role_name,
+            capture_instance=capture_instance,
+            supports_net_changes=supports_net_changes,
+            index_name=index_name,
+            captured_column_list=captured_column_list,
+            filegroup_name=filegroup_name,
+            allow_partition_switch=allow_partition_switch,
+        )
+        return self._tables.enable(database, request)
+
+    def disable_table(
+        self, database: str, source_schema: str, source_name: str, capture_instance: str | None
+    ) -> None:
+        """sys.sp_cdc_disable_table for one instance or ``'all'``; the last tracked table drops the job.
+
+        The instance is gone at once from metadata and query functions; the agent removes the change
+        table. Raises TableMissing, TableNotTracked, InstanceNotOfTable, TableNotUnmarked.
+        """
+        self._tables.disable(database, source_schema, source_name, capture_instance)
+
+    def help_change_data_capture(
+        self, database: str, source_schema: str | None = None, source_name: str | None = None
+    ) -> list[CaptureInstance]:
+        """sys.sp_cdc_help_change_data_capture. Raises SchemaWithoutName, TableMissing, TableNotTracked."""
+        return self._tables.help(database, source_schema, source_name)
+
+    # Positions and changes
+
+    def get_min_lsn(self, database: str, capture_instance: str) -> Lsn:
+        """sys.fn_cdc_get_min_lsn: zero for an unknown instance, or one not yet met in the log."""
+        instance = self._control.instances.get(database, capture_instance)
+        return Lsn.ZERO if instance is None or instance.start_lsn is None else instance.start_lsn
+
+    def get_max_lsn(self, database: str) -> Lsn | None:
+        """sys.fn_cdc_get_max_lsn: the high watermark; None before anything was published."""
+        return self._control.watermarks.get(database).high
+
+    def watermarks(self, database: str) -> Watermarks:
+        """How far the database is captured and published."""
+        return self._control.watermarks.get(database)
+
+    def map_lsn_to_time(self, database: str, lsn: Lsn) -> datetime | None:
+        """sys.fn_cdc_map_lsn_to_time: when the transaction with that commit LSN ended, UTC."""
+        high = self.get_max_lsn(database)
+        if high is None:
+            return None
+        from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
+
+        return LsnTimeMapping(self._spark(), self._lake, database, high).map_lsn_to_time(lsn)
+
+    def map_time_to_lsn(self, database: str, operator: str, time: datetime) -> Lsn | None:
+        """sys.fn_cdc_map_time_to_lsn. Raises InvalidTimeOperator."""
+        high = self.get_max_lsn(database)
+        from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
+
+        mapping = LsnTimeMapping(self._spark(), self._lake, database, high)
+        return mapping.map_time_to_lsn(operator, time)
+
+    def lsn_time_mapping(self, database: str) -> DataFrame:
+        """cdc.lsn_time_mapping as far as it is published."""
+        from engine.query.lsn_functions import published_mapping  # imports pyspark
+
+        return published_mapping(self._spark(), self._lake, database, self.get_max_lsn(database))
+
+    def get_all_changes(
+        self,
+        database: str,
+        capture_instance: str,
+        from_lsn: Lsn | None,
+        to_lsn: Lsn | None,
+        row_filter_option: str = "all",
+    ) -> DataFrame:
+        """cdc.fn_cdc_get_all_changes_<capture_instance>: every change, both ends included, in order.
+
+        Raises InvalidObjectName for an unknown instance, RangeOutsideValidity.
+        """
+        instance, high = self._queried(database, capture_instance, "all")
+        from engine.query.all_changes import all_changes  # imports pyspark
+
+        return all_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
+
+    def get_net_changes(
+        self,
+        database: str,
+        capture_instance: str,
+        from_lsn: Lsn | None,
+        to_lsn: Lsn | None,
+        row_filter_option: str = "all",
+    ) -> DataFrame:
+        """cdc.fn_cdc_get_net_changes_<capture_instance>: one row for each key changed; no order.
+
+        Raises InvalidObjectName for an unknown instance or one without net changes, RangeOutsideValidity.
+        """
+        instance, high = self._queried(database, capture_instance, "net")
+        from engine.query.net_changes import net_changes  # imports pyspark
+
+        return net_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
+
+    def _queried(self, database: str, capture_instance: str, kind: str) -> tuple[CaptureInstance, Lsn | None]:
+        """An instance whose query function was called, and how far it may look.
+
+        The watermark is read after the instance: it is never older than the instance's start.
+        """
+        self._databases.enabled(database)
+        instance = self._control.instances.get(database, capture_instance)
+        if instance is None:
+            raise InvalidObjectName(f"cdc.fn_cdc_get_{kind}_changes_{capture_instance}")
+        return instance, self.get_max_lsn(database)
+
+    # Jobs
+
+    def help_jobs(self, database: str) -> list[Job]:
+        """sys.sp_cdc_help_jobs, with the agent's state of each.
+
+        The capture job, once a table is tracked. Change tables are not cleaned up in this version, so
+        there is no cleanup job: a row that nobody runs would promise what does not happen.
+        """
+        return self._jobs.list(database)
+
+    def start_job(self, database: str, job_type: str = JobType.CAPTURE) -> None:
+        """sys.sp_cdc_start_job: returns when the agent says that it runs.
+
+        Raises JobTypeUnsupported, JobMissing, CaptureJobFailed, SyncTimeout; AgentNotRunning when there is
+        no agent: then the job starts with it.
+        """
+        self._jobs.start(database, job_type)
+
+    def stop_job(self, database: str, job_type: str = JobType.CAPTURE) -> None:
+        """sys.sp_cdc_stop_job: returns when the agent says that it has stopped; the source keeps its log.
+
+        Raises JobTypeUnsupported, JobMissing, SyncTimeout.
+        """
+        self._jobs.stop(database, job_type)
+
+    def change_job(
+        self,
+        database: str,
+        job_type: str = JobType.CAPTURE,
+        maxtrans: int | None = None,
+        maxscans: int | None = None,
+        continuous: bool | None = None,
+        pollinginterval: int | None = None,
+    ) -> None:
+        """sys.sp_cdc_change_job; None leaves a value as it is. Takes effect after stop and start.
+
+        Raises JobMissing, MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
+        PollingIntervalOutOfRange.
+        """
+        self._jobs.change(database, job_type, maxtrans, maxscans, continuous, pollinginterval)
+
+    def sync(self, database: str, timeout: float = 60.0) -> None:
+        """Returns when everything committed on the source before the call is published.
+
+        timeout: seconds. Raises SyncTimeout with the reason, at once when the job is stopped.
+        """
+        self._jobs.sync(database, timeout)
+
+    # Monitoring
+
+    def scan_sessions(self, database: str, limit: int = SESSIONS_SHOWN) -> list[ScanSession]:
+        """sys.dm_cdc_log_scan_sessions: session 0, then the newest ``limit`` of the agent's present run."""
+        total = self._control.sessions.aggregate(database)
+        return ([] if total is None else [total]) + self._control.sessions.list(database, limit)
+
+    def session_history(self, database: str, since: datetime) -> list[ScanSession]:
+        """Sessions of all runs of the agent that began at ``since`` or later, without session 0, by start.
+
+        Ids count from 1 in each run.
+        """
+        return self._control.sessions.since(database, since, HISTORY_SHOWN)
+
+    def scan_errors(self, database: str) -> list[ScanError]:
+        """sys.dm_cdc_errors: errors of the last 32 sessions that had any, oldest first."""
+        return self._control.errors.list(database)
+
+    def slot(self, database: str) -> SlotState | None:
+        """The log that the source keeps for capture; None where the database is not enabled.
+
+        Raises SourceUnreachable, LogBroken.
+        """
+        source = self._databases.get(database)
+        return self._status.slot(source) if source.is_cdc_enabled else None
+
+    def status(self) -> EngineStatus:
+        """Everything at a glance, with what is wrong, why, and the fix. Raises ControlUnreachable."""
+        return self._status.read()
+
+
+def control_dsn(settings: Settings, home: Home) -> str:
+    """Where the control database is: what the settings say, else the home's own server."""
+    if settings.control_dsn is not None:
+        return settings.control_dsn.get_secret_value()
+    return EmbeddedPostgres(home.postgres).dsn(CONTROL_DATABASE)

@@ -1,0 +1,224 @@
+"""The verdict: what is wrong with capture, since when, and the fix to paste. Pure rules over facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from engine.errors import LogBroken
+from engine.model.capture_instance import CaptureInstance
+from engine.model.job import Job, JobState, JobType
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanError, ScanSession
+from engine.model.source_database import SourceDatabase
+from engine.model.watermark import Watermarks
+from engine.sources.base import SlotState
+
+START_AGENT = "highwater start"
+
+
+class Verdict(StrEnum):
+    """How a home is; the worst of its findings."""
+
+    HEALTHY = "healthy"
+    ATTENTION = "attention"
+    FAILING = "failing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong. ``since`` is UTC, None where nobody knows; ``fix`` a command or statement."""
+
+    verdict: Verdict
+    subject: str
+    text: str
+    since: datetime | None
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From where on something is worth a finding."""
+
+    latency: timedelta = timedelta(seconds=60)
+    stalled: timedelta = timedelta(seconds=30)
+    retained_bytes: int = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFacts:
+    """What is known of one database when the verdict is given.
+
+    latest: the newest scan session of the agent's present run. errors: oldest first.
+    slot, log_end: None where the source did not say; ``unreachable`` then holds its words.
+    jobs: as the agent reported them last, whether it still runs or not.
+    """
+
+    database: SourceDatabase
+    instances: Sequence[CaptureInstance]
+    jobs: Sequence[Job]
+    watermarks: Watermarks
+    latest: ScanSession | None
+    errors: Sequence[ScanError]
+    slot: SlotState | None
+    log_end: Lsn | None
+    unreachable: str | None
+
+    @property
+    def capture_job(self) -> Job | None:
+        """The capture job, once a first table is enabled."""
+        return next((job for job in self.jobs if job.job_type is JobType.CAPTURE), None)
+
+
+def verdict_of(findings: Sequence[Finding]) -> Verdict:
+    """The worst of the findings."""
+    for verdict in (Verdict.FAILING, Verdict.ATTENTION):
+        if any(finding.verdict is verdict for finding in findings):
+            return verdict
+    return Verdict.HEALTHY
+
+
+def diagnose(
+    databases: Sequence[DatabaseFacts],
+    agent_is_alive: bool,
+    now: datetime,
+    thresholds: Thresholds | None = None,
+) -> tuple[Finding, ...]:
+    """Everything that is wrong, the worst first."""
+    limits = thresholds or Thresholds()
+    findings: list[Finding] = []
+    if not agent_is_alive:
+        findings.append(_agent_away(databases))
+    for facts in databases:
+        if facts.database.is_cdc_enabled:
+            findings += _of_database(facts, agent_is_alive, now, limits)
+    return tuple(sorted(findings, key=lambda finding: finding.verdict is not Verdict.FAILING))
+
+
+def _of_database(
+    facts: DatabaseFacts, agent_is_alive: bool, now: datetime, limits: Thresholds
+) -> Iterator[Finding]:
+    yield from _source(facts)
+    yield from _slot(facts, limits)
+    yield from _job(facts, agent_is_alive)
+    if agent_is_alive:
+        yield from _stalled(facts, now, limits)
+        yield from _latency(facts, limits)
+
+
+def _agent_away(databases: Sequence[DatabaseFacts]) -> Finding:
+    wanted = [job.name for facts in databases for job in facts.jobs if job.wanted]
+    published = [
+        facts.watermarks.published_at for facts in databases if facts.watermarks.published_at is not None
+    ]
+    return Finding(
+        Verdict.FAILING if wanted else Verdict.ATTENTION,
+        "Agent",
+        "The agent is not running: "
+        + (
+            f"{', '.join(wanted)} cannot run, and sources keep their log." if wanted else "nothing runs jobs."
+        ),
+        max(published, default=None) if wanted else None,
+        START_AGENT,
+    )
+
+
+def _source(facts: DatabaseFacts) -> Iterator[Finding]:
+    if facts.unreachable is None:
+        return
+    job = facts.capture_job
+    failed = job is not None and job.state is JobState.FAILED
+    yield Finding(
+        Verdict.FAILING,
+        f"Source {facts.database.name}",
+        facts.unreachable,
+        job.since if job is not None and failed else None,
+        f"highwater connect {facts.database.name} '{facts.database.dsn}'",
+    )
+
+
+def _slot(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
+    slot = facts.slot
+    if slot is None:
+        return
+    subject = f"Log of {facts.database.name}"
+    held = f"{slot.retained_bytes / 1024**2:,.0f} MiB of log are kept for capture"
+    if slot.wal_status == "lost":
+        text = f"The source has removed log that capture still needed: slot {slot.slot} is lost."
+        yield Finding(Verdict.FAILING, subject, text, facts.watermarks.published_at, _begin_anew(facts))
+    elif slot.wal_status == "unreserved":
+        text = f"{held}, more than max_slot_wal_keep_size allows: a checkpoint may remove what is needed."
+        fix = "ALTER SYSTEM SET max_slot_wal_keep_size = -1; SELECT pg_reload_conf();"
+        yield Finding(Verdict.FAILING, subject, text, None, fix)
+    elif slot.retained_bytes > limits.retained_bytes:
+        text = f"{held}: capture is far behind, or an old transaction is open."
+        fix = "SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+        yield Finding(Verdict.ATTENTION, subject, text, None, fix)
+
+
+def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
+    job, name = facts.capture_job, facts.database.name
+    if job is None:
+        if facts.instances:
+            text = f"{name} has tracked tables, but no capture job."
+            yield Finding(Verdict.FAILING, f"Capture of {name}", text, None, _begin_anew(facts))
+        return
+    if job.state is JobState.FAILED:
+        broken = facts.errors and facts.errors[-1].error_number == LogBroken.number
+        fix = _begin_anew(facts) if broken else _restart(facts)
+        yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, fix)
+    elif not job.wanted:
+        text = f"{job.name} is stopped. Nothing is lost: the source keeps its log, which grows."
+        yield Finding(
+            Verdict.ATTENTION, f"Capture of {name}", text, job.since, f"highwater capture start -d {name}"
+        )
+    elif agent_is_alive and job.state is JobState.STARTING and "another agent" in job.message:
+        yield Finding(Verdict.ATTENTION, f"Capture of {name}", job.message, job.since, "highwater status")
+
+
+def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds) -> Iterator[Finding]:
+    """Stalled looks like idle from inside: the source's log goes on, and what is published does not."""
+    job, marks = facts.capture_job, facts.watermarks
+    if job is None or job.state is not JobState.RUNNING or job.running is None or facts.log_end is None:
+        return
+    if marks.scanned is None or marks.published_at is None or facts.log_end <= marks.scanned:
+        return
+    patience = limits.stalled + timedelta(seconds=2 * job.running.pollinginterval)
+    silence = now - max(marks.published_at, job.since)
+    if silence > patience:
+        phase = f" The newest scan is in phase '{facts.latest.scan_phase}'." if facts.latest else ""
+        yield Finding(
+            Verdict.ATTENTION,
+            f"Capture of {facts.database.name}",
+            f"Nothing was published for {silence.total_seconds():.0f} s, though the log goes on.{phase}",
+            marks.published_at,
+            _restart(facts),
+        )
+
+
+def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
+    latest = facts.latest
+    if latest is None or latest.latency <= limits.latency.total_seconds():
+        return
+    job = facts.capture_job
+    ceiling = job.running.ceiling if job is not None and job.running is not None else None
+    limit = f" Its parameters allow {ceiling:,.0f} transactions/s." if ceiling is not None else ""
+    yield Finding(
+        Verdict.ATTENTION,
+        f"Capture of {facts.database.name}",
+        f"Latency is {latest.latency} s, more than {limits.latency.total_seconds():.0f} s.{limit}",
+        latest.start_time,
+        f"engine.change_job({facts.database.name!r}, pollinginterval=0)  # then stop and start the job",
+    )
+
+
+def _begin_anew(facts: DatabaseFacts) -> str:
+    name = facts.database.name
+    return f"highwater disable -d {name}; highwater enable -d {name}"
+
+
+def _restart(facts: DatabaseFacts) -> str:
+    name = facts.database.name
+    return f"highwater capture stop -d {name}; highwater capture start -d {name}"

@@ -1,0 +1,270 @@
+"""The state of everything at one moment: what ``highwater status`` and the dashboard's verdict say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from engine.control import ControlDatabase
+from engine.errors import CdcError
+from engine.model.job import CaptureParameters, Job
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanSession
+from engine.model.source_database import SourceDatabase
+from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of
+from engine.procedures.jobs import as_seen
+from engine.sources.base import SlotState
+from engine.sources.registry import Sources
+
+SOURCE_SECONDS = 2.0
+"""How long the status waits for sources, all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """A living process of the home; ``facts`` are its ports and the like."""
+
+    name: str
+    pid: int
+    started: datetime
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStatus:
+    """One database. Jobs are as they really are, not as a dead agent left them."""
+
+    facts: DatabaseFacts
+    jobs: tuple[Job, ...]
+
+    @property
+    def name(self) -> str:
+        """The database's name."""
+        return self.facts.database.name
+
+    @property
+    def lag_bytes(self) -> int | None:
+        """Bytes of log between what is published and the log's end; None where one is unknown."""
+        scanned, end = self.facts.watermarks.scanned, self.facts.log_end
+        return None if scanned is None or end is None else max(0, end.position - scanned.position)
+
+    def lag_seconds(self, now: datetime) -> float | None:
+        """How long ago the log was last looked at; None before the first time."""
+        at = self.facts.watermarks.published_at
+        return None if at is None else max(0.0, (now - at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """Everything at the moment ``taken``, with what is wrong, the worst first."""
+
+    taken: datetime
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    agent_is_alive: bool
+    processes: tuple[ProcessStatus, ...]
+    databases: tuple[DatabaseStatus, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``: times ISO 8601, LSNs as text, sizes in bytes, durations in seconds."""
+        processes = {process.name: _process(process) for process in self.processes}
+        nobody = {"pid": None, "started": None}
+        return {
+            "verdict": str(self.verdict),
+            "taken": self.taken.isoformat(),
+            "agent": {"alive": self.agent_is_alive} | processes.get("agent", nobody),
+            "processes": processes,
+            "databases": [_database(database, self.taken) for database in self.databases],
+            "findings": [_finding(finding) for finding in self.findings],
+        }
+
+
+class StatusReader:
+    """Reads control database and sources; sources side by side, and none may hold up the rest."""
+
+    def __init__(
+        self,
+        control: ControlDatabase,
+        sources: Sources,
+        processes: Callable[[], Sequence[ProcessStatus]],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._control = control
+        self._sources = sources
+        self._processes = processes
+        self._clock = clock
+
+    def read(self) -> EngineStatus:
+        """The status now. Raises ControlUnreachable; nothing else keeps it from answering."""
+        alive = self._control.agent_is_alive()
+        registered = self._control.sources.list()
+        looks = self._look_at([database for database in registered if database.is_cdc_enabled])
+        facts = [
+            self._facts(database, looks.get(database.name, _Look(None, None, None)))
+            for database in registered
+        ]
+        now = self._clock()
+        findings = diagnose(facts, alive, now)
+        return EngineStatus(
+            taken=now,
+            verdict=verdict_of(findings),
+            findings=findings,
+            agent_is_alive=alive,
+            processes=tuple(self._processes()),
+            databases=tuple(
+                DatabaseStatus(each, tuple(as_seen(job, alive) for job in each.jobs)) for each in facts
+            ),
+        )
+
+    def slot(self, database: SourceDatabase) -> SlotState:
+        """What the source keeps for capture. Raises SourceUnreachable, LogBroken."""
+        log = self._sources.log(database)
+        try:
+            return log.slot_state()
+        finally:
+            log.close()
+
+    def _look_at(self, databases: Sequence[SourceDatabase]) -> dict[str, _Look]:
+        if not databases:
+            return {}
+        pool = ThreadPoolExecutor(max_workers=len(databases), thread_name_prefix="status")
+        try:
+            looks = {database.name: pool.submit(self._look, database) for database in databases}
+            answers = {}
+            for name, look in looks.items():
+                try:
+                    answers[name] = look.result(SOURCE_SECONDS)
+                except NotInTime:
+                    words = f"Source database '{name}' does not answer within {SOURCE_SECONDS:g} s."
+                    answers[name] = _Look(None, None, words)
+            return answers
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, database: SourceDatabase) -> _Look:
+        log = self._sources.log(database)
+        try:
+            return _Look(log.slot_state(), log.log_end(), None)
+        except CdcError as error:
+            return _Look(None, None, str(error))
+        finally:
+            log.close()
+
+    def _facts(self, database: SourceDatabase, look: _Look) -> DatabaseFacts:
+        newest = self._control.sessions.list(database.name, limit=1)
+        return DatabaseFacts(
+            database=database,
+            instances=self._control.instances.list(database.name),
+            jobs=self._control.jobs.list(database.name),
+            watermarks=self._control.watermarks.get(database.name),
+            latest=newest[0] if newest else None,
+            errors=self._control.errors.list(database.name),
+            slot=look.slot,
+            log_end=look.log_end,
+            unreachable=look.unreachable,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a source said, or why it did not."""
+
+    slot: SlotState | None
+    log_end: Lsn | None
+    unreachable: str | None
+
+
+def _process(process: ProcessStatus) -> dict[str, Any]:
+    return {"pid": process.pid, "started": process.started.isoformat(), **process.facts}
+
+
+def _database(database: DatabaseStatus, now: datetime) -> dict[str, Any]:
+    facts, marks = database.facts, database.facts.watermarks
+    return {
+        "name": database.name,
+        "dsn": facts.database.dsn,
+        "is_cdc_enabled": facts.database.is_cdc_enabled,
+        "capture_instances": [
+            {
+                "capture_instance": instance.capture_instance,
+                "source_schema": instance.source_schema,
+                "source_table": instance.source_table,
+                "start_lsn": _text(instance.start_lsn),
+            }
+            for instance in facts.instances
+        ],
+        "jobs": [_job(job) for job in database.jobs],
+        "watermarks": {
+            "high": _text(marks.high),
+            "checkpoint": _text(marks.checkpoint),
+            "scanned": _text(marks.scanned),
+            "last_commit_time": _text(marks.last_commit_time),
+            "published_at": _text(marks.published_at),
+        },
+        "latency": _latency(facts.latest),
+        "lag_bytes": database.lag_bytes,
+        "lag_seconds": database.lag_seconds(now),
+        "slot": _slot(facts.slot),
+        "unreachable": facts.unreachable,
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "job_id": str(job.job_id),
+        "name": job.name,
+        "job_type": str(job.job_type),
+        "state": str(job.state),
+        "since": job.since.isoformat(),
+        "wanted": job.wanted,
+        "message": job.message,
+        "configured": _parameters(job.configured),
+        "running": None if job.running is None else _parameters(job.running),
+    }
+
+
+def _parameters(parameters: CaptureParameters) -> dict[str, int | bool]:
+    return {
+        "maxtrans": parameters.maxtrans,
+        "maxscans": parameters.maxscans,
+        "continuous": parameters.continuous,
+        "pollinginterval": parameters.pollinginterval,
+    }
+
+
+def _slot(slot: SlotState | None) -> dict[str, Any] | None:
+    if slot is None:
+        return None
+    return {
+        "slot": slot.slot,
+        "confirmed": str(slot.confirmed),
+        "restart": str(slot.restart),
+        "retained_bytes": slot.retained_bytes,
+        "wal_status": slot.wal_status,
+        "safe_wal_size": slot.safe_wal_size,
+        "active_pid": slot.active_pid,
+    }
+
+
+def _latency(session: ScanSession | None) -> int | None:
+    return None if session is None else session.latency
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "verdict": str(finding.verdict),
+        "subject": finding.subject,
+        "text": finding.text,
+        "since": _text(finding.since),
+        "fix": finding.fix,
+    }
+
+
+def _text(value: Lsn | datetime | None) -> str | None:
+    if value is None:
+        return None
+    return value.isoformat() if isinstance(value, datetime) else str(value)

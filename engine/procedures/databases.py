@@ -1,0 +1,197 @@
+"""Registering, enabling and disabling databases (reference/procedures.md, 1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Protocol
+from urllib.parse import quote
+
+from engine.control import REPORTED, ControlDatabase, Lease
+from engine.errors import (
+    CdcError,
+    DatabaseAlreadyEnabled,
+    DatabaseExists,
+    DatabaseNotEnabled,
+    NameInvalid,
+    SourceUnfit,
+    SyncTimeout,
+    UnknownDatabase,
+)
+from engine.model.job import JobType
+from engine.model.source_database import SourceDatabase
+from engine.sources.base import SourceAdmin, SourceProblem
+from engine.sources.registry import Sources
+
+KIND = "postgresql"
+MAX_NAME = 128
+EXCLUSIVE_SECONDS = 60.0
+"""How long disabling waits for the capture process to let go of the log."""
+
+
+class Secrets(Protocol):
+    """Where passwords of sources are kept: the home."""
+
+    def secret(self, name: str) -> str | None:
+        """The password kept under a database's name."""
+        ...
+
+    def keep_secret(self, name: str, value: str) -> None:
+        """Keeps a password."""
+        ...
+
+    def forget_secret(self, name: str) -> None:
+        """Keeps none any more."""
+        ...
+
+
+class Databases:
+    """Source databases of one home."""
+
+    def __init__(self, control: ControlDatabase, sources: Sources, secrets: Secrets) -> None:
+        self._control = control
+        self._sources = sources
+        self._secrets = secrets
+
+    def get(self, name: str | None) -> SourceDatabase:
+        """One database; without a name, the only one there is. Raises UnknownDatabase."""
+        known = self._control.sources.list()
+        if name is None:
+            if len(known) == 1:
+                return known[0]
+            raise UnknownDatabase("", f"{_listed(known)} Name one with -d.")
+        found = next((database for database in known if database.name == name), None)
+        if found is None:
+            raise UnknownDatabase(name, _listed(known))
+        return found
+
+    def enabled(self, name: str) -> SourceDatabase:
+        """A database that is enabled. Raises UnknownDatabase, DatabaseNotEnabled."""
+        database = self.get(name)
+        if not database.is_cdc_enabled:
+            raise DatabaseNotEnabled(name)
+        return database
+
+    def admin(self, name: str) -> SourceAdmin:
+        """The source's administration. Raises UnknownDatabase."""
+        return self._sources.admin(self.get(name))
+
+    def connect(self, name: str, dsn: str) -> list[SourceProblem]:
+        """Registers a source that can be captured; what could be better is returned.
+
+        Registering it again changes its DSN and password, provided that the DSN leads to the same database.
+        Raises NameInvalid, SourceUnreachable, SourceUnfit, DatabaseExists; then nothing has changed.
+        """
+        _check_name(name)
+        plain, password = self._sources.split_dsn(dsn)
+        candidate = SourceDatabase(0, name, KIND, plain, False, datetime.now(UTC))
+        admin = Sources(lambda _: password).admin(candidate)
+        problems = list(admin.check())
+        _raise_fatal(name, problems)
+        known = self._control.sources.get(name)
+        if known is None:
+            self._control.sources.add(name, KIND, plain)
+        elif known.dsn != plain:
+            if known.is_cdc_enabled and not admin.is_enabled():
+                raise DatabaseExists(name, known.dsn)
+            self._control.sources.set_dsn(name, plain)
+        if password is None:
+            self._secrets.forget_secret(name)
+        else:
+            self._secrets.keep_secret(name, password)
+        return problems
+
+    def dsn(self, name: str) -> str:
+        """The libpq URI of a source, with its password. Raises UnknownDatabase."""
+        database = self.get(name)
+        password = self._secrets.secret(name)
+        return database.dsn if password is None else with_password(database.dsn, password)
+
+    def enable(self, name: str) -> None:
+        """sys.sp_cdc_enable_db. Makes no job: those come with the first table.
+
+        Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, CdcSchemaExists, ObjectsNotCreated.
+        """
+        database = self.get(name)
+        if database.is_cdc_enabled:
+            raise DatabaseAlreadyEnabled(name)
+        admin = self._sources.admin(database)
+        _raise_fatal(name, admin.check())
+        admin.enable_database()
+        self._control.sources.set_enabled(name, True)
+
+    def disable(self, name: str) -> None:
+        """sys.sp_cdc_disable_db: its instances, change tables and jobs go; gating roles stay.
+
+        It takes the database's lease first, so no capture process reads the log meanwhile. An enabling
+        that was cut short at the source is taken back too. Raises DatabaseNotEnabled, SourceUnreachable,
+        ObjectsNotDropped; then the capture job goes on as before.
+        """
+        database = self.get(name)
+        admin = self._sources.admin(database)
+        if not database.is_cdc_enabled and not admin.is_enabled():
+            raise DatabaseNotEnabled(name)
+        instances = self._control.instances.list(name)
+        with self._alone(name):
+            admin.disable_database(instances)
+            self._control.disable_database(name)
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Stops the capture job and keeps every other reader of the log away. Undone when the body fails."""
+        job = self._control.jobs.get(name)
+        with self._control.listen(REPORTED) as listener:
+            if job is not None and job.wanted:
+                self._control.jobs.want(name, JobType.CAPTURE, False)
+            lease: Lease | None = None
+            try:
+                deadline = time.monotonic() + EXCLUSIVE_SECONDS
+                while lease is None:
+                    lease = self._control.leases.acquire(name, "sp_cdc_disable_db", int(EXCLUSIVE_SECONDS))
+                    if lease is None and time.monotonic() > deadline:
+                        raise SyncTimeout(
+                            f"Stopping capture of '{name}'",
+                            EXCLUSIVE_SECONDS,
+                            "another process still reads its log",
+                        )
+                    if lease is None:
+                        # The end of a lease is not announced, only that of its job.
+                        listener.wait(0.25)
+                yield
+            except CdcError:
+                if job is not None and job.wanted:
+                    self._control.jobs.want(name, JobType.CAPTURE, True)
+                raise
+            finally:
+                if lease is not None:
+                    self._control.leases.release(lease)
+
+
+def with_password(dsn: str, password: str) -> str:
+    """A libpq URI with a password in its place."""
+    secret = quote(password, safe="")
+    scheme, separator, rest = dsn.partition("://")
+    login, at, place = rest.partition("@")
+    if at and "/" not in login and "?" not in login:
+        return f"{scheme}{separator}{login}:{secret}@{place}"
+    return f"{dsn}{'&' if '?' in dsn else '?'}password={secret}"
+
+
+def _check_name(name: str) -> None:
+    printable = all(character.isprintable() and character not in "/\\" for character in name)
+    if not 0 < len(name) <= MAX_NAME or not printable or name != name.strip() or name in (".", ".."):
+        raise NameInvalid(name)
+
+
+def _raise_fatal(name: str, problems: Sequence[SourceProblem]) -> None:
+    fatal = [f"{problem.problem} {problem.fix}" for problem in problems if problem.fatal]
+    if fatal:
+        raise SourceUnfit(name, fatal)
+
+
+def _listed(known: Sequence[SourceDatabase]) -> str:
+    if not known:
+        return "None is registered: highwater connect NAME DSN."
+    return f"Registered: {', '.join(database.name for database in known)}."

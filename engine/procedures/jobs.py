@@ -1,0 +1,141 @@
+"""The capture job from outside: start, stop, change, wait for it (reference/procedures.md, 3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.control import JOBS, PUBLISHED, REPORTED, WAKE, ControlDatabase
+from engine.errors import AgentNotRunning, CaptureJobFailed, JobMissing, SyncTimeout
+from engine.model.job import Job, JobState
+from engine.procedures.databases import Databases
+from engine.procedures.job_rules import changed, job_type_of
+
+REPORT_SECONDS = 30.0
+"""How long starting and stopping wait for the agent's word."""
+_LOOK_AGAIN = 1.0
+"""Seconds after which a wait looks at the rows without news: the other side may have died silently."""
+
+
+class Jobs:
+    """Jobs of databases; in this version only the capture job exists."""
+
+    def __init__(self, control: ControlDatabase, databases: Databases) -> None:
+        self._control = control
+        self._databases = databases
+
+    def list(self, database: str) -> list[Job]:
+        """sys.sp_cdc_help_jobs, with what the agent says of each job."""
+        self._databases.enabled(database)
+        alive = self._control.agent_is_alive()
+        return [as_seen(job, alive) for job in self._control.jobs.list(database)]
+
+    def change(
+        self,
+        database: str,
+        job_type: str,
+        maxtrans: int | None,
+        maxscans: int | None,
+        continuous: bool | int | None,
+        pollinginterval: int | None,
+    ) -> None:
+        """sys.sp_cdc_change_job: takes effect when the job is stopped and started."""
+        kind = job_type_of(job_type)
+        job = self._control.jobs.get(self._databases.enabled(database).name, kind)
+        if job is None:
+            raise JobMissing(kind, database)
+        self._control.jobs.change(
+            job, changed(kind, job.configured, maxtrans, maxscans, continuous, pollinginterval)
+        )
+
+    def start(self, database: str, job_type: str) -> None:
+        """sys.sp_cdc_start_job: returns when the agent says that it runs, at once when it does already.
+
+        Raises JobMissing, CaptureJobFailed; AgentNotRunning, but then it starts with the agent.
+        """
+        job = self._existing(database, job_type)
+        with self._control.listen(REPORTED) as listener:
+            self._control.jobs.want(database, job.job_type, True)
+            if not self._control.agent_is_alive():
+                raise AgentNotRunning(f"{job.name} will start with it")
+
+            def started(now: Job) -> bool:
+                if now.state is JobState.FAILED and (now.since, now.message) != (job.since, job.message):
+                    raise CaptureJobFailed(database, now.message)
+                one_shot_done = not now.wanted and now.state is JobState.STOPPED
+                return now.state is JobState.RUNNING or one_shot_done
+
+            self._await(f"Starting {job.name}", job, started, listener.wait)
+
+    def stop(self, database: str, job_type: str) -> None:
+        """sys.sp_cdc_stop_job: returns when the agent says that it has stopped. Nothing is lost by it."""
+        job = self._existing(database, job_type)
+        with self._control.listen(REPORTED) as listener:
+            self._control.jobs.want(database, job.job_type, False)
+            if not self._control.agent_is_alive():
+                self._control.jobs.report(job.job_id, JobState.STOPPED, "Stopped.", None)
+                return
+            self._await(f"Stopping {job.name}", job, lambda now: now.state is JobState.STOPPED, listener.wait)
+
+    def sync(self, database: str, timeout: float) -> None:
+        """Returns when everything committed on the source before the call is published.
+
+        Without any capture instance there is nothing to publish. Raises SyncTimeout, at once when the
+        job was stopped.
+        """
+        source = self._databases.enabled(database)
+        deadline = time.monotonic() + timeout
+        with self._control.listen(PUBLISHED, REPORTED) as listener:
+            mark = self._databases.admin(source.name).mark()
+            while True:
+                scanned = self._control.watermarks.get(database).scanned
+                if scanned is not None and scanned >= mark:
+                    return
+                job = self._control.jobs.get(database)
+                if job is None and not self._control.instances.list(database):
+                    return
+                left = deadline - time.monotonic()
+                if left <= 0 or job is None or not job.wanted:
+                    raise SyncTimeout(f"Publishing up to {mark}", timeout, self._reason(job))
+                self._control.notify(WAKE, database)
+                listener.wait(min(left, _LOOK_AGAIN))
+
+    def _existing(self, database: str, job_type: str) -> Job:
+        kind = job_type_of(job_type)
+        job = self._control.jobs.get(self._databases.enabled(database).name, kind)
+        if job is None:
+            raise JobMissing(kind, database)
+        return job
+
+    def _await(
+        self, what: str, job: Job, reached: Callable[[Job], bool], wait: Callable[[float], object]
+    ) -> None:
+        """Until ``reached`` holds of the job's row. A job that was dropped has reached everything."""
+        deadline = time.monotonic() + REPORT_SECONDS
+        while (now := self._control.jobs.get(job.database, job.job_type)) is not None and not reached(now):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise SyncTimeout(what, REPORT_SECONDS, self._reason(now))
+            if wait(min(left, _LOOK_AGAIN)) is None:
+                self._control.notify(JOBS, job.database)
+
+    def _reason(self, job: Job | None) -> str:
+        """Why the agent has not done what it was asked, as far as the control database knows."""
+        if job is None:
+            return "there is no capture job"
+        if not job.wanted:
+            since = f"{job.since:%Y-%m-%d %H:%M:%S} UTC"
+            return f"{job.name} is stopped since {since}. Start it: highwater capture start"
+        if not self._control.agent_is_alive():
+            return "the agent is not running. Start it: highwater start"
+        if job.state is JobState.FAILED:
+            return f"{job.name} fails: {job.message}"
+        return f"{job.name} is {job.state}; give it more time"
+
+
+def as_seen(job: Job, agent_is_alive: bool) -> Job:
+    """A job as it really is: what the agent said last does not hold when there is no agent."""
+    if agent_is_alive or job.state in (JobState.STOPPED, JobState.FAILED):
+        return job
+    return replace(job, state=JobState.STOPPED, running=None, message="The agent is not running.")

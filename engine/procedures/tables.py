@@ -1,0 +1,137 @@
+"""Enabling and disabling tables (reference/procedures.md, 2).
+
+Control database and source commit one after the other: the control transaction stays open while the
+source's commits. Should the process die in between, the source's log holds the word, and the
+capture job, which reads it, makes the control database agree: nothing stays half-enabled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import structlog
+
+from engine.control import ControlDatabase
+from engine.errors import (
+    InstanceNotOfTable,
+    ParameterEmpty,
+    SchemaWithoutName,
+    SwitchIgnored,
+    TableMissing,
+    TableNotTracked,
+)
+from engine.model.capture_instance import CaptureInstance
+from engine.model.job import CaptureParameters
+from engine.procedures.databases import Databases
+from engine.procedures.table_rules import EnableRequest, check_parameters, check_table_name, plan
+from engine.sources.base import SourceTable
+
+_log = structlog.get_logger(__name__)
+
+ALL_INSTANCES = "all"
+
+
+class Tables:
+    """Capture instances of source tables."""
+
+    def __init__(self, control: ControlDatabase, databases: Databases, clock: Callable[[], datetime]) -> None:
+        self._control = control
+        self._databases = databases
+        self._clock = clock
+
+    def of_source(self, database: str) -> list[SourceTable]:
+        """Every table of the source that could be tracked."""
+        return list(self._databases.admin(database).tables())
+
+    def enable(self, database: str, request: EnableRequest) -> CaptureInstance:
+        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it."""
+        self._databases.enabled(database)
+        check_parameters(request)
+        admin = self._databases.admin(database)
+        table = admin.table(request.source_schema, request.source_name)
+        if table is None:
+            raise TableMissing(request.source_schema, request.source_name)
+        planned = plan(request, table, self._control.instances.list(database))
+        if not request.allow_partition_switch:
+            _log.warning(str(SwitchIgnored(table.schema, table.name)), database=database)
+        if planned.role_name is not None:
+            admin.create_role(planned.role_name)
+        instance = CaptureInstance(
+            object_id=self._control.instances.next_object_id(),
+            database=database,
+            capture_instance=planned.capture_instance,
+            source_schema=table.schema,
+            source_table=table.name,
+            source_object_id=table.source_object_id,
+            start_lsn=None,
+            supports_net_changes=planned.supports_net_changes,
+            role_name=planned.role_name,
+            index_name=planned.index_name,
+            filegroup_name=None,
+            create_date=self._clock(),
+            columns=planned.columns,
+            index_columns=planned.index_columns,
+        )
+        with self._control.instances.add(instance, CaptureParameters()):
+            admin.enable_table(instance)
+        _log.info("table enabled", database=database, capture_instance=instance.capture_instance)
+        return instance
+
+    def disable(
+        self, database: str, source_schema: str, source_name: str, capture_instance: str | None
+    ) -> None:
+        """sys.sp_cdc_disable_table for one instance, or for ``'all'``; the last tracked table drops the job.
+
+        The instances are gone at once from metadata and query functions. Their change tables are listed
+        for the agent, which removes them when its scan meets the end in the log.
+        """
+        self._databases.enabled(database)
+        check_table_name(source_schema, source_name)
+        if not capture_instance:
+            raise ParameterEmpty("@capture_instance")
+        tracked = self.tracked(database, source_schema, source_name)
+        ending = _ending(tracked, source_schema, source_name, capture_instance)
+        admin = self._databases.admin(database)
+        with self._control.instances.remove(database, [instance.object_id for instance in ending]):
+            left = len(tracked)
+            for instance in ending:
+                left -= 1
+                admin.disable_table(instance, last_of_table=left == 0)
+        for instance in ending:
+            _log.info("table disabled", database=database, capture_instance=instance.capture_instance)
+
+    def help(
+        self, database: str, source_schema: str | None, source_name: str | None
+    ) -> list[CaptureInstance]:
+        """sys.sp_cdc_help_change_data_capture: every instance, or those of one table."""
+        self._databases.enabled(database)
+        if (source_schema is None) != (source_name is None):
+            raise SchemaWithoutName
+        if source_schema is None or source_name is None:
+            return self._control.instances.list(database)
+        return list(self.tracked(database, source_schema, source_name))
+
+    def tracked(self, database: str, source_schema: str, source_name: str) -> Sequence[CaptureInstance]:
+        """The instances of a table, one or two. Raises TableMissing, TableNotTracked."""
+        found = [
+            instance
+            for instance in self._control.instances.list(database)
+            if (instance.source_schema, instance.source_table) == (source_schema, source_name)
+        ]
+        if found:
+            return found
+        if self._databases.admin(database).table(source_schema, source_name) is None:
+            raise TableMissing(source_schema, source_name)
+        raise TableNotTracked(source_schema, source_name)
+
+
+def _ending(
+    tracked: Sequence[CaptureInstance], source_schema: str, source_name: str, capture_instance: str
+) -> Sequence[CaptureInstance]:
+    if capture_instance == ALL_INSTANCES:
+        return tracked
+    ending = [instance for instance in tracked if instance.capture_instance == capture_instance.rstrip()]
+    if not ending:
+        raise InstanceNotOfTable(capture_instance, source_schema, source_name)
+    return ending

@@ -1,0 +1,118 @@
+"""Registering, enabling and disabling databases."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from engine.errors import (
+    CdcSchemaExists,
+    DatabaseAlreadyEnabled,
+    DatabaseExists,
+    DatabaseNotEnabled,
+    NameInvalid,
+    SourceUnreachable,
+    UnknownDatabase,
+)
+from engine.procedures.databases import with_password
+
+
+def test_a_connected_database_is_registered_without_its_password(engine, home, control, source_dsn):
+    engine.connect("hr", source_dsn.replace("postgres@", "postgres:secret@", 1))
+    assert "secret" not in control.sources.get("hr").dsn
+    assert home.secret("hr") == "secret"
+    assert "secret" in engine.dsn("hr")
+    assert not engine.database("hr").is_cdc_enabled
+
+
+def test_connecting_again_changes_nothing(engine, source_dsn):
+    engine.connect("hr", source_dsn)
+    engine.connect("hr", source_dsn)
+    assert [database.name for database in engine.databases()] == ["hr"]
+
+
+def test_an_unreachable_source_is_not_registered(engine):
+    with pytest.raises(SourceUnreachable):
+        engine.connect("hr", "postgresql://nobody@localhost:1/none")
+    assert engine.databases() == []
+
+
+@pytest.mark.parametrize("name", ["", "a/b", " a", "a\n", "..", "x" * 129])
+def test_a_name_must_serve_as_a_folder(engine, source_dsn, name):
+    with pytest.raises(NameInvalid):
+        engine.connect(name, source_dsn)
+
+
+def test_an_enabled_database_stays_with_its_source(engine, enabled, new_database):
+    with pytest.raises(DatabaseExists):
+        engine.connect(enabled, new_database())
+
+
+def test_the_only_database_needs_no_name(engine, hr):
+    assert engine.database(None).name == "hr"
+
+
+def test_of_several_databases_one_must_be_named(engine, hr, new_database):
+    engine.connect("sales", new_database())
+    with pytest.raises(UnknownDatabase, match="hr, sales"):
+        engine.database(None)
+
+
+def test_an_unknown_database_is_an_error_that_lists_the_known(engine, hr):
+    with pytest.raises(UnknownDatabase, match="Registered: hr"):
+        engine.database("sales")
+
+
+def test_enabling_sets_the_flag_and_makes_no_job(engine, hr):
+    engine.enable_db(hr)
+    assert engine.database(hr).is_cdc_enabled
+    assert engine.help_jobs(hr) == []
+
+
+def test_enabling_twice_is_a_message_of_severity_10(engine, enabled):
+    with pytest.raises(DatabaseAlreadyEnabled) as caught:
+        engine.enable_db(enabled)
+    assert caught.value.line().startswith("Msg 22905, Level 10, State 1: ")
+
+
+def test_a_schema_cdc_of_somebody_else_is_in_the_way(engine, hr, sql):
+    sql("CREATE SCHEMA cdc")
+    with pytest.raises(CdcSchemaExists):
+        engine.enable_db(hr)
+    assert not engine.database(hr).is_cdc_enabled
+
+
+def test_disabling_leaves_nothing(engine, enabled, control, sql):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    engine.disable_db(enabled)
+    assert not engine.database(enabled).is_cdc_enabled
+    assert control.instances.list(enabled) == []
+    assert control.jobs.list(enabled) == []
+    assert sql("SELECT FROM pg_replication_slots WHERE database = current_database()") == []
+    assert sql("SELECT FROM pg_publication") == []
+    assert [table.capture_instance for table in control.instances.dropped(enabled)] == ["hr_department", None]
+
+
+def test_disabling_what_is_not_enabled_is_an_error(engine, hr):
+    with pytest.raises(DatabaseNotEnabled):
+        engine.disable_db(hr)
+
+
+def test_an_enabling_that_was_cut_short_can_be_taken_back(engine, enabled, control):
+    control.sources.set_enabled(enabled, False)
+    engine.disable_db(enabled)
+    engine.enable_db(enabled)
+
+
+@pytest.mark.parametrize(
+    ("dsn", "expected"),
+    [
+        ("postgresql://u@h/d", "postgresql://u:p%40s@h/d"),
+        ("postgresql://u@/d?host=/tmp", "postgresql://u:p%40s@/d?host=/tmp"),
+        ("postgresql://h/d", "postgresql://h/d?password=p%40s"),
+        ("postgresql:///d?host=/a@b", "postgresql:///d?host=/a@b&password=p%40s"),
+    ],
+)
+def test_a_password_goes_into_the_uri(dsn, expected):
+    assert with_password(dsn, "p@s") == expected
+    assert psycopg.conninfo.conninfo_to_dict(expected)["password"] == "p@s"

@@ -1,0 +1,139 @@
+"""Enabling and disabling tables over real databases; the rules themselves are in test_table_rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import (
+    DatabaseNotEnabled,
+    InstanceNotOfTable,
+    InvalidObjectName,
+    ParameterEmpty,
+    SchemaWithoutName,
+    TableMissing,
+    TableNotMarked,
+    TableNotTracked,
+    TooManyInstances,
+)
+from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
+
+
+def test_a_table_needs_an_enabled_database(engine, hr):
+    with pytest.raises(DatabaseNotEnabled):
+        engine.enable_table(hr, "hr", "department", role_name=None)
+
+
+def test_an_enabled_table_has_its_metadata(engine, enabled):
+    made = engine.enable_table(enabled, "hr", "department", role_name=None)
+    assert engine.help_change_data_capture(enabled) == [made]
+    assert made.capture_instance == "hr_department"
+    assert made.column_names == ("id", "name", "budget", "a,b")
+    assert made.index_column_names == ("id",)
+    assert made.supports_net_changes
+    assert made.start_lsn is None
+    assert engine.get_min_lsn(enabled, "hr_department") == Lsn.ZERO
+
+
+def test_the_first_table_adds_the_capture_job_and_starts_it(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    [job] = control.jobs.list(enabled)
+    assert job.name == "cdc.hr_capture"
+    assert job.wanted
+    assert job.configured == CaptureParameters(500, 10, True, 5)
+
+
+def test_a_stopped_job_stays_stopped_when_more_tables_come(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    engine.stop_job(enabled)
+    engine.enable_table(enabled, "hr", "note", role_name=None)
+    assert not control.jobs.get(enabled).wanted
+
+
+def test_a_table_that_is_missing_leaves_nothing(engine, enabled):
+    with pytest.raises(TableMissing):
+        engine.enable_table(enabled, "hr", "nothing", role_name=None)
+    assert engine.help_change_data_capture(enabled) == []
+
+
+def test_a_table_that_the_source_refuses_leaves_nothing(engine, enabled, control, source_dsn, sql):
+    import psycopg
+
+    with psycopg.connect(source_dsn) as other:
+        other.execute("LOCK TABLE hr.department IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(TableNotMarked):
+            engine.enable_table(enabled, "hr", "department", role_name=None)
+    assert engine.help_change_data_capture(enabled) == []
+    assert control.jobs.list(enabled) == []
+
+
+def test_a_third_instance_is_refused(engine, enabled):
+    for name in ("first", "second"):
+        engine.enable_table(enabled, "hr", "department", role_name=None, capture_instance=name)
+    with pytest.raises(TooManyInstances):
+        engine.enable_table(enabled, "hr", "department", role_name=None, capture_instance="third")
+
+
+def test_a_gating_role_is_made_where_it_is_missing(engine, enabled, sql):
+    role = f"{enabled}_readers"
+    try:
+        made = engine.enable_table(enabled, "hr", "department", role_name=f"{role}  ")
+        assert made.role_name == role
+        assert sql(f"SELECT rolcanlogin FROM pg_roles WHERE rolname = '{role}'") == [(False,)]
+    finally:
+        sql(f"DROP ROLE IF EXISTS {role}")
+
+
+def test_a_disabled_table_is_gone_at_once(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    engine.disable_table(enabled, "hr", "department", "hr_department")
+    assert engine.help_change_data_capture(enabled) == []
+    assert control.jobs.list(enabled) == []
+    assert [table.capture_instance for table in control.instances.dropped(enabled)] == ["hr_department"]
+    with pytest.raises(InvalidObjectName):
+        engine.get_all_changes(enabled, "hr_department", Lsn.ZERO, Lsn.ZERO)
+
+
+def test_one_of_two_instances_goes_and_the_table_stays_tracked(engine, enabled, control, sql):
+    for name in ("old", "new"):
+        engine.enable_table(enabled, "hr", "department", role_name=None, capture_instance=name)
+    engine.disable_table(enabled, "hr", "department", "old")
+    assert [one.capture_instance for one in engine.help_change_data_capture(enabled)] == ["new"]
+    assert sql("SELECT tablename FROM pg_publication_tables") == [("department",)]
+    assert len(control.jobs.list(enabled)) == 1
+
+
+def test_all_instances_of_a_table_go_together(engine, enabled, sql):
+    for name in ("old", "new"):
+        engine.enable_table(enabled, "hr", "department", role_name=None, capture_instance=name)
+    engine.enable_table(enabled, "hr", "note", role_name=None)
+    engine.disable_table(enabled, "hr", "department", "all")
+    assert [one.capture_instance for one in engine.help_change_data_capture(enabled)] == ["hr_note"]
+    assert sql("SELECT tablename FROM pg_publication_tables") == [("note",)]
+
+
+def test_a_table_dropped_at_the_source_can_still_be_disabled(engine, enabled, sql):
+    engine.enable_table(enabled, "hr", "note", role_name=None)
+    sql("DROP TABLE hr.note")
+    engine.disable_table(enabled, "hr", "note", "all")
+    assert engine.help_change_data_capture(enabled) == []
+
+
+def test_disabling_says_what_is_wrong(engine, enabled):
+    with pytest.raises(TableNotTracked):
+        engine.disable_table(enabled, "hr", "department", "all")
+    with pytest.raises(TableMissing):
+        engine.disable_table(enabled, "hr", "nothing", "all")
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    with pytest.raises(InstanceNotOfTable):
+        engine.disable_table(enabled, "hr", "department", "hr_note")
+    with pytest.raises(ParameterEmpty):
+        engine.disable_table(enabled, "hr", "department", None)
+
+
+def test_help_of_one_table(engine, enabled):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    made = engine.enable_table(enabled, "hr", "note", role_name=None)
+    assert engine.help_change_data_capture(enabled, "hr", "note") == [made]
+    with pytest.raises(SchemaWithoutName):
+        engine.help_change_data_capture(enabled, "hr")
