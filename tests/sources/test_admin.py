@@ -243,3 +243,11 @@ def test_slot_names_are_the_servers_own_and_differ() -> None:
     names = {slot_name(name) for name in ("Shop", "shop", "shöp", "sh-p", "x" * 70, "x" * 71)}
     assert len(names) == 6
     assert all(len(name) <= 63 and name.isascii() and name.islower() for name in names)
+
+
+def test_a_tracked_table_with_a_generated_column_can_still_be_written(source: Source) -> None:
+    source.sql("CREATE TABLE g (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    source.track("g")
+    source.sql("INSERT INTO g VALUES (1)")
+    source.sql("UPDATE g SET id = 2")
+    source.sql("DELETE FROM g")

@@ -30,6 +30,8 @@ from engine.sources.postgres.tracking import Commands
 
 LOCK_TIMEOUT = "5s"
 SLOT_TIMEOUT = "30s"
+GENERATED_COLUMNS_VERSION = 180000
+"""Since 18, a table with full row images refuses UPDATE unless its generated columns are published."""
 
 
 class PostgresAdmin:
@@ -121,11 +123,11 @@ class PostgresAdmin:
         script = files("engine.sources.postgres").joinpath("enable.sql").read_text()
         commands.last = "CREATE SCHEMA cdc"
         commands.connection.execute(script.encode())
+        options = "publish = 'insert, update, delete', publish_via_partition_root = true"
+        if commands.connection.info.server_version >= GENERATED_COLUMNS_VERSION:
+            options += ", publish_generated_columns = 'stored'"
         commands.run(
-            sql.SQL(
-                "CREATE PUBLICATION {} "
-                "WITH (publish = 'insert, update, delete', publish_via_partition_root = true)"
-            ).format(sql.Identifier(PUBLICATION))
+            sql.SQL("CREATE PUBLICATION {} WITH ({})").format(sql.Identifier(PUBLICATION), sql.SQL(options))
         )
 
     def _drop_objects(self, commands: Commands) -> None:
