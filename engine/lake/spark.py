@@ -41,6 +41,9 @@ SESSION_DEFAULTS: Mapping[str, str] = {
 
 _LOCAL_ONLY = frozenset({"spark.driver.bindAddress", "spark.driver.host", "spark.ui.enabled"})
 
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""In the environment: pyspark's functions make columns for Connect sessions, as its own builder sets it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectEndpoint:
@@ -66,6 +69,7 @@ def build_session(
     """
     settings = _settings(master, driver_memory, jars, connect) | dict(extra or {})
     if SparkContext._gateway is None:
+        os.environ.pop(_CONNECT_MODE, None)
         with _submit_arguments(settings):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
     return SparkSession.builder.getOrCreate()
@@ -75,9 +79,11 @@ def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
     """A session of its own on the agent's Spark, for queries.
 
     The host must read ``localhost``: with an address in its place the client wants TLS and hangs.
-    Name columns in text there (``where("a > 1")``): `pyspark.sql.functions` follows the process's
-    environment, not the session, and this leaves the environment alone.
+    In a process that has the classic session too, name columns in text (``where("a > 1")``):
+    `pyspark.sql.functions` makes columns for one kind of session only, and there it is the classic one.
     """
+    if SparkContext._active_spark_context is None:
+        os.environ[_CONNECT_MODE] = "1"
     url = f"sc://localhost:{endpoint.port}/;token={endpoint.token}"
     session = ConnectSparkSession.builder.remote(url).create()
     # By default a client tries for ten minutes to reach an agent that is gone, or that refuses the token.

@@ -1,6 +1,8 @@
 """The session: Delta works, clients need the token, and nobody reads the token in the process list."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -27,6 +29,19 @@ def test_a_wrong_token_is_refused_soon(spark: SparkSession, connect_endpoint: Co
     client = connect_session(ConnectEndpoint(connect_endpoint.port, "wrong"))
     with pytest.raises(PySparkException):
         client.range(1).count()
+
+
+def test_a_process_that_is_only_a_client_has_all_of_pyspark(
+    spark: SparkSession, connect_endpoint: ConnectEndpoint
+) -> None:
+    program = f"""
+from pyspark.sql import functions as F
+from engine.lake.spark import ConnectEndpoint, connect_session
+client = connect_session(ConnectEndpoint({connect_endpoint.port}, {connect_endpoint.token!r}))
+assert client.createDataFrame([(1,)], "a int").where(F.col("a") == 1).count() == 1
+client.stop()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_an_agent_that_is_gone_is_an_error_soon(closed_port: int) -> None:
