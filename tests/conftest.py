@@ -15,6 +15,9 @@ from pyspark.sql import SparkSession
 
 from engine.lake.spark import ConnectEndpoint, build_session
 from engine.runtime.embedded_postgres import EmbeddedPostgres
+from engine.runtime.jars import delta_jars
+from engine.runtime.java import find_java
+from engine.settings import Settings
 
 _numbers = itertools.count(1)
 
@@ -83,10 +86,7 @@ def connect_endpoint() -> ConnectEndpoint:
 @pytest.fixture(scope="session")
 def spark(connect_endpoint: ConnectEndpoint) -> Iterator[SparkSession]:
     """The one classic SparkSession with Delta, also served at ``connect_endpoint``."""
-    session = build_session("local[2]", "1g", _delta_jars(), connect_endpoint)
+    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
+    session = build_session("local[2]", "1g", delta_jars(Settings().jars), connect_endpoint)
     yield session
     session.stop()
-
-
-def _delta_jars() -> list[Path]:
-    return sorted(Path(os.environ.get("HIGHWATER_JARS", "/tmp/jars")).glob("*.jar"))

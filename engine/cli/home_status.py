@@ -1,15 +1,16 @@
-"""What ``highwater status`` shows: the engine's verdict, databases and the processes of the home.
+"""What ``highwater status`` shows: the engine's verdict, its databases and the processes of the home.
 
 It answers also when the agent or PostgreSQL is away: that is when somebody asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from engine.engine import Engine
-from engine.errors import AgentNotRunning, CdcError
+from engine.errors import CdcError
 from engine.runtime.home import Home
 from engine.settings import Settings
 
@@ -17,73 +18,79 @@ PROCESSES = ("supervisor", "postgres", "agent", "dashboard")
 
 
 def home_status(settings: Settings) -> dict[str, Any]:
-    """``verdict``, ``findings``, ``databases`` as `EngineStatus`, ``home``, and each of `PROCESSES`.
-
-    A process is null when it does not run, else its ``pid``, ``started`` and what it recorded.
-    """
+    """`EngineStatus.as_dict` with the home's folder; the same shape where the control database is away."""
     home = Home(settings.home)
-    living = home.processes()
+    if not home.exists:
+        return _failing(home, f"Nothing was ever started in {home.folder}.", "Start it: highwater start")
+    engine = Engine.open(settings)
+    try:
+        return {"home": str(home.folder), **engine.status().as_dict()}
+    except CdcError as error:
+        return _failing(home, str(error), "Start everything: highwater start")
+    finally:
+        engine.close()
+
+
+def _failing(home: Home, text: str, fix: str) -> dict[str, Any]:
     processes = {
         name: {"pid": record.pid, "started": record.started.isoformat(), **record.facts}
-        for name, record in living.items()
+        for name, record in home.processes().items()
     }
+    agent = processes.get("agent", {"pid": None, "started": None})
     return {
-        **_engine_status(settings, home),
         "home": str(home.folder),
-        **{name: processes.get(name) for name in PROCESSES},
+        "verdict": "failing",
+        "taken": datetime.now(UTC).isoformat(),
+        "agent": {"alive": agent["pid"] is not None, **agent},
+        "processes": processes,
+        "databases": [],
+        "findings": [
+            {"verdict": "failing", "subject": str(home.folder), "text": text, "since": None, "fix": fix}
+        ],
     }
-
-
-def _engine_status(settings: Settings, home: Home) -> dict[str, Any]:
-    if not home.exists:
-        return _failing(f"Nothing was ever started in {home.folder}.", "Start it: highwater start")
-    try:
-        engine = Engine.open(settings)
-        try:
-            return dict(engine.status().as_dict())
-        finally:
-            engine.close()
-    except AgentNotRunning as error:
-        return _failing(str(error), "Start it: highwater start")
-    except CdcError as error:
-        return _failing(str(error), "Start everything: highwater start")
-
-
-def _failing(text: str, fix: str) -> dict[str, Any]:
-    finding = {"subject": "home", "text": text, "since": None, "fix": fix}
-    return {"verdict": "failing", "findings": [finding], "databases": []}
 
 
 def as_text(status: Mapping[str, Any]) -> str:
-    """The same for people."""
-    lines = [f"{str(status['verdict']).capitalize()}: {status['home']}"]
+    """The same for people: verdict, findings with their fixes, processes, databases."""
+    lines = [f"{str(status['verdict']).capitalize()}: home {status['home']}"]
     for finding in status["findings"]:
         lines.append(f"  {finding['subject']}: {finding['text']}")
-        if finding.get("fix"):
+        if finding["fix"] and finding["fix"] not in finding["text"]:
             lines.append(f"    {finding['fix']}")
-    lines += [f"  {_process_line(name, status[name])}" for name in PROCESSES]
-    return "\n".join([*lines, *(line for database in status["databases"] for line in _database(database))])
+    lines.append("Processes")
+    lines += [f"  {_process(name, status['processes'].get(name))}" for name in PROCESSES]
+    for database in status["databases"]:
+        lines += _database(database)
+    return "\n".join(lines)
 
 
-def _process_line(name: str, process: Mapping[str, Any] | None) -> str:
+def _process(name: str, process: Mapping[str, Any] | None) -> str:
     if process is None:
-        return f"{name:<10} not running"
+        return f"{name:<10} does not run"
     where = f", {process['url']}" if "url" in process else ""
-    return f"{name:<10} process {process['pid']}{where}"
+    return f"{name:<10} pid {process['pid']}{where}"
 
 
-def _database(database: Mapping[str, Any]) -> list[str]:
-    """A database and whatever is known of it, a line a fact."""
-    lines = [f"Database {database.get('name') or database.get('database')}"]
-    lines += [
-        f"  {key}: {_plain(value)}" for key, value in database.items() if key not in ("name", "database")
-    ]
-    return lines
+def _database(database: Mapping[str, Any]) -> Iterator[str]:
+    enabled = "enabled" if database["is_cdc_enabled"] else "not enabled for change data capture"
+    yield f"Database {database['name']}: {enabled}"
+    if database["unreachable"]:
+        yield f"  {database['unreachable']}"
+    for job in database["jobs"]:
+        yield f"  job {job['name']}: {job['state']} since {job['since']}"
+    if not database["is_cdc_enabled"]:
+        return
+    marks = database["watermarks"]
+    yield f"  high watermark {marks['high'] or 'none'}, last commit {marks['last_commit_time'] or 'none'}"
+    lag, looked = _known(database["lag_bytes"], " bytes"), _known(database["lag_seconds"], " s ago")
+    yield f"  lag {lag}, last look {looked}"
+    if slot := database["slot"]:
+        yield f"  slot {slot['slot']}: {slot['wal_status']}, {slot['retained_bytes']:,} bytes of log kept"
+    for instance in database["capture_instances"]:
+        start = instance["start_lsn"] or "not yet met in the log"
+        table = f"{instance['source_schema']}.{instance['source_table']}"
+        yield f"  {instance['capture_instance']}: {table}, from {start}"
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
-    if isinstance(value, list):
-        return "; ".join(_plain(inner) for inner in value) or "none"
-    return "unknown" if value is None else str(value)
+def _known(value: float | None, unit: str) -> str:
+    return "unknown" if value is None else f"{value:,.0f}{unit}"

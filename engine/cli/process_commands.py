@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from threading import Event
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
