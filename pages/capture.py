@@ -27,11 +27,18 @@ def charts() -> None:
     session_cards(now)
 
 
+def job() -> None:
+    """The job and its parameters: others may start, stop and tune it too."""
+    now = state.selected()
+    if now is not None:
+        job_card(now)
+
+
 view = state.selected()
 if view is None:
     first_steps.no_database()
 elif view.capture_job is None:
     first_steps.no_table(view)
 else:
-    job_card(view)
+    state.live(job)
     state.live(charts)

@@ -40,6 +40,19 @@ function themed(layout, element) {
   }
 }
 
+// A moving range would undo the zoom at every tick: what the reader chose stays until a double click.
+function watchZoom(Plotly, plot) {
+  if (plot.watched) return
+  plot.watched = true
+  plot.on("plotly_relayout", (change) => {
+    if ("xaxis.range[0]" in change) plot.zoomed = true
+  })
+  plot.on("plotly_doubleclick", () => {
+    plot.zoomed = false
+    Plotly.relayout(plot, { "xaxis.range": plot.home.slice() })
+  })
+}
+
 export default function ({ data, parentElement }) {
   let plot = parentElement.querySelector(".plot")
   if (!plot) {
@@ -51,11 +64,15 @@ export default function ({ data, parentElement }) {
   plot.style.height = `${figure.layout.height}px`
   plot.setAttribute("role", "img")
   plot.setAttribute("aria-label", data.alt)
-  const configuration = { responsive: false, displaylogo: false, displayModeBar: "hover",
+  const configuration = { responsive: false, displaylogo: false, displayModeBar: "hover", doubleClick: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d", "toImage"] }
   let gone = false
   const draw = () => load(data.source).then((Plotly) => {
-    if (!gone) Plotly.react(plot, figure.data, themed(figure.layout, parentElement), configuration)
+    if (gone) return
+    const layout = themed(figure.layout, parentElement)
+    if (plot.zoomed) layout.xaxis.range = plot.layout.xaxis.range.slice()
+    plot.home = figure.layout.xaxis.range
+    Plotly.react(plot, figure.data, layout, configuration).then(() => watchZoom(Plotly, plot))
   })
   draw()
   const observer = new ResizeObserver(() => {
