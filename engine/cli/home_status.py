@@ -21,12 +21,12 @@ def home_status(settings: Settings) -> dict[str, Any]:
     """`EngineStatus.as_dict` with the home's folder; the same shape where the control database is away."""
     home = Home(settings.home)
     if not home.exists:
-        return _failing(home, f"Nothing was ever started in {home.folder}.", "Start it: highwater start")
+        return _failing(home, f"Nothing was ever started in {home.folder}.", "highwater start")
     engine = Engine.open(settings)
     try:
         return {"home": str(home.folder), **engine.status().as_dict()}
     except CdcError as error:
-        return _failing(home, str(error), "Start everything: highwater start")
+        return _failing(home, str(error), "highwater start")
     finally:
         engine.close()
 

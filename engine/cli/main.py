@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+
+import structlog
 import typer
 
 from engine.cli import (
@@ -28,5 +32,9 @@ def application() -> typer.Typer:
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command line. What rooms log is the agent's business; here only warnings show, on stderr."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     application()()

@@ -183,23 +183,26 @@ class EmbeddedPostgres:
         (self.folder / _CONF).chmod(0o644)
 
     def _clear_after_crash(self) -> None:
-        """Ends what a killed server left behind, then removes a ``postmaster.pid`` that names no server.
+        """Ends what a killed server left behind, then removes its lock files.
 
-        PostgreSQL removes the file itself unless its pid is a process of the same user by now. Without
-        the file it would not see that backends of the dead server still write: they must end first.
+        PostgreSQL removes them itself unless their pid is a process of the same user by now, or the
+        killed server's own, not yet reaped. Without them it would not see that backends of the dead
+        server still write: those must end first.
         """
-        if not self._postmaster():
+        locks = [self.folder / "postmaster.pid", self.socket_folder / f"{_SOCKET}.lock"]
+        if not any(lock.exists() for lock in locks):
             return
         orphans = [process for process in psutil.process_iter() if self._is_server(process.pid)]
         _, left = psutil.wait_procs(orphans, timeout=2)
-        for process in left:
-            process.send_signal(signal.SIGQUIT)
-        _, left = psutil.wait_procs(left, timeout=10)
-        for process in left:
-            process.kill()
-        _, left = psutil.wait_procs(left, timeout=10)
-        if not left:
-            (self.folder / "postmaster.pid").unlink(missing_ok=True)
+        for number, seconds in ((signal.SIGQUIT, 10), (signal.SIGKILL, 10)):
+            for process in left:
+                process.send_signal(number)
+            _, left = psutil.wait_procs(left, timeout=seconds)
+        if left:
+            pids = " ".join(str(process.pid) for process in left)
+            raise Unready(f"Processes of a killed PostgreSQL in {self.folder} do not end.", f"kill -9 {pids}")
+        for lock in locks:
+            lock.unlink(missing_ok=True)
 
     def _launch(self) -> None:
         self._make_socket_folder()
