@@ -563,7 +563,7 @@ class ControlUnreachable(CdcError):
     """The control database does not answer: the server's own words follow."""
 
     number = 50011
-    shape = "The control database cannot be reached: {0}. Is Highwater started? highwater start"
+    shape = "The control database cannot be reached: {0} Start it: highwater start"
 
 
 class BadDsn(CdcError):

@@ -35,7 +35,7 @@ class Connections:
             )
             connection.execute("SET TIME ZONE 'UTC'")
         except psycopg.OperationalError as error:
-            raise ControlUnreachable(str(error).strip()) from error
+            raise ControlUnreachable(" ".join(str(error).split())) from error
         connection.autocommit = autocommit
         return connection
 

@@ -54,7 +54,7 @@ class Listener:
             for news in self._connection.notifies(timeout=timeout, stop_after=1):
                 self._waiting.append(Notification(news.channel, news.payload))
         except psycopg.OperationalError as error:
-            raise ControlUnreachable(str(error).strip()) from error
+            raise ControlUnreachable(" ".join(str(error).split())) from error
         return self._waiting.popleft() if self._waiting else None
 
     def until(self, deadline: float) -> Iterator[Notification]:

@@ -28,7 +28,7 @@ class Publication:
     high, checkpoint, scanned, last_commit_time: as in `Watermarks`.
     recognised: instances met in the log, with start_lsn; rows that are missing are inserted.
     ended: object ids of instances whose end was met in the log; their folders are gone already.
-    session, engine_start: the scan session as it stands now, and the run of the agent it belongs to.
+    session: the scan session as it stands now.
     """
 
     database: str
@@ -41,7 +41,6 @@ class Publication:
     recognised: tuple[CaptureInstance, ...] = ()
     ended: tuple[int, ...] = ()
     session: ScanSession | None = None
-    engine_start: datetime | None = None
 
 
 def publish(connections: Connections, publication: Publication) -> None:
@@ -57,8 +56,8 @@ def publish(connections: Connections, publication: Publication) -> None:
         if publication.ended:
             end_instances(connection, key, publication.ended)
         _raise_watermarks(connection, key, publication)
-        if publication.session is not None and publication.engine_start is not None:
-            save_session(connection, key, publication.engine_start, publication.session)
+        if publication.session is not None:
+            save_session(connection, key, publication.session)
         notify(connection, PUBLISHED, publication.database)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from engine.control.connections import Connections, database_id
-from engine.control.schema import databases, scan_errors
+from engine.control.schema import databases, scan_errors, scan_runs
 from engine.model.scan_session import ScanError
 
 SESSIONS_KEPT = 32
@@ -27,14 +26,15 @@ class ScanErrorRepository:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def add(self, database: str, engine_start: datetime, error: ScanError) -> None:
+    def add(self, database: str, error: ScanError) -> None:
         """Records an error; what is older than the last 32 sessions with errors goes."""
         with self._connections.begin() as connection:
             key = database_id(connection, database)
+            run = select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key).scalar_subquery()
             values = asdict(error) | {
                 "error_message": error.error_message[:MESSAGE_LENGTH],
                 "database_id": key,
-                "engine_start": engine_start,
+                "engine_start": run,
             }
             connection.execute(insert(scan_errors).values(values))
             _prune(connection, key)

@@ -55,10 +55,10 @@ class SessionRepository:
                 _prune(connection, key, engine_start, number)
         return number
 
-    def save(self, database: str, engine_start: datetime, session: ScanSession) -> None:
-        """Writes a session of a run, new or again, and the run's aggregate with it."""
+    def save(self, database: str, session: ScanSession) -> None:
+        """Writes a session that `begin` numbered, new or again, and the run's aggregate with it."""
         with self._connections.begin() as connection:
-            save_session(connection, database_id(connection, database), engine_start, session)
+            save_session(connection, database_id(connection, database), session)
 
     def list(self, database: str, limit: int, engine_start: datetime | None = None) -> list[ScanSession]:
         """The newest ``limit`` sessions of a run, ascending; the present run when none is named."""
@@ -94,12 +94,15 @@ class SessionRepository:
             return [_session(row) for row in reversed(connection.execute(query).all())]
 
 
-def save_session(connection: Connection, key: int, engine_start: datetime, session: ScanSession) -> None:
-    """Writes a session and the aggregate of its run, in the caller's transaction.
+def save_session(connection: Connection, key: int, session: ScanSession) -> None:
+    """Writes a session and the aggregate of the present run, in the caller's transaction.
 
     One process at a time writes (the lease), so the aggregate needs no lock of its own.
     """
-    mine = (scan_sessions.c.database_id == key, scan_sessions.c.engine_start == engine_start)
+    run = connection.execute(
+        select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key)
+    ).scalar_one()
+    mine = (scan_sessions.c.database_id == key, scan_sessions.c.engine_start == run)
     rows = connection.execute(
         select(scan_sessions).where(*mine, scan_sessions.c.session_id.in_([AGGREGATE_ID, session.session_id]))
     )
@@ -114,9 +117,7 @@ def save_session(connection: Connection, key: int, engine_start: datetime, sessi
         ],
         set_={name: new.excluded[name] for name in _NAMES if name != "session_id"},
     )
-    rows_to_write = [
-        asdict(row) | {"database_id": key, "engine_start": engine_start} for row in (total, session)
-    ]
+    rows_to_write = [asdict(row) | {"database_id": key, "engine_start": run} for row in (total, session)]
     connection.execute(statement, rows_to_write)
 
 

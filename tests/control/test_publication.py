@@ -109,6 +109,6 @@ def test_a_publication_is_announced(control, token):
 
 def test_the_session_is_published_with_the_positions(control, token):
     number = control.sessions.begin("hr", NOON)
-    control.publish(a_publication(token, session=a_session(number, tran_count=3), engine_start=NOON))
+    control.publish(a_publication(token, session=a_session(number, tran_count=3)))
     assert [s.tran_count for s in control.sessions.list("hr", 10)] == [3]
     assert control.sessions.aggregate("hr").tran_count == 3
