@@ -28,6 +28,9 @@ from engine.sources.postgres.types import ColumnType, TypeCatalog
 
 _log = structlog.get_logger(__name__)
 
+_STEP_CHANGES = 12_000
+"""Positions of so many values take less than 128 KiB: the C library then reuses the memory step after step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -180,7 +183,7 @@ class PieceDecoder:
             _renumbered(event, number) for event in shaped.events if first <= event.transaction < end
         )
         return LogPiece(
-            transactions=tuple(marked.log_transaction(index) for index in filled.tolist()),
+            transactions=marked.log_transactions(filled),
             changes=tuple(changes),
             events=events,
             open_tail=shaped.open_tail and end == len(marked.commit),
@@ -190,15 +193,20 @@ class PieceDecoder:
     def _changes(
         self, marked: MarkedBlock, shape: Shape, own: NDArray[np.intp], number: NDArray[np.int32]
     ) -> RelationChanges:
+        """In steps that stay in the processor's cache: twice as fast as all rows in one."""
+        steps = [
+            self._step(marked, shape, own[start : start + _STEP_CHANGES], number)
+            for start in range(0, len(own), _STEP_CHANGES)
+        ]
+        return steps[0] if len(steps) == 1 else _joined(steps)
+
+    def _step(
+        self, marked: MarkedBlock, shape: Shape, own: NDArray[np.intp], number: NDArray[np.int32]
+    ) -> RelationChanges:
         messages = marked.changes[own]
         rows = images(marked.block, messages, len(shape.types))
         if rows.without_old:
-            self._warn(
-                shape,
-                None,
-                "update without an old row: the table lacks REPLICA IDENTITY FULL",
-                rows.without_old,
-            )
+            self._warn(shape, None, "update without an old row: table lacks REPLICA IDENTITY FULL", rows.without_old)
         arrays = [
             column_array(type_, values, self._decoding(shape, column.name))
             for type_, values, column in zip(shape.types, rows.columns, shape.relation.columns, strict=True)
@@ -222,6 +230,18 @@ class PieceDecoder:
     def _warn(self, shape: Shape, column: str | None, what: str, values: int) -> None:
         table = f"{shape.relation.schema}.{shape.relation.table}"
         _log.warning(what, database=self._database, table=table, column=column, values=values)
+
+
+def _joined(steps: list[RelationChanges]) -> RelationChanges:
+    return RelationChanges(
+        relation=steps[0].relation,
+        operation=np.concatenate([step.operation for step in steps]),
+        transaction=np.concatenate([step.transaction for step in steps]),
+        command=np.concatenate([step.command for step in steps]),
+        position=np.concatenate([step.position for step in steps]),
+        counter=np.concatenate([step.counter for step in steps]),
+        images=pa.concat_batches([step.images for step in steps]),
+    )
 
 
 def _renumbered(event: LogEvent, number: NDArray[np.int32]) -> LogEvent:

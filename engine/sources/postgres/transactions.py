@@ -23,6 +23,7 @@ from engine.sources.postgres.pgoutput import (
 )
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_EPOCH_MICROSECONDS = 946_684_800_000_000
 _MOST_AT_ONE_POSITION = 0xFFFF
 
 
@@ -60,15 +61,33 @@ class MarkedBlock:
     emitted_place: list[tuple[int, int]]
     open_tail: bool
 
+    def log_transactions(self, indices: NDArray[np.intp]) -> tuple[LogTransaction, ...]:
+        """These transactions."""
+        times = (self.time[indices] + _EPOCH_MICROSECONDS).astype("M8[us]").tolist()
+        return tuple(
+            LogTransaction(Lsn(commit), Lsn(begin), None, time.replace(tzinfo=UTC), xid)
+            for commit, begin, time, xid in zip(
+                _lsn_bytes(self.commit[indices]),
+                _lsn_bytes(self.begin[indices]),
+                times,
+                _slices(self.xid[indices].astype(">u4").tobytes(), 4),
+                strict=True,
+            )
+        )
+
     def log_transaction(self, index: int) -> LogTransaction:
         """One of the transactions."""
-        return LogTransaction(
-            commit_lsn=Lsn.at(int(self.commit[index])),
-            begin_lsn=Lsn.at(int(self.begin[index])),
-            begin_time=None,
-            commit_time=_EPOCH + timedelta(microseconds=int(self.time[index])),
-            tran_id=int(self.xid[index]).to_bytes(4, "big"),
-        )
+        return self.log_transactions(np.array([index]))[0]
+
+
+def _lsn_bytes(positions: NDArray[np.uint64]) -> list[bytes]:
+    padded = np.zeros((len(positions), 10), np.uint8)
+    padded[:, :8] = positions.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return _slices(padded.tobytes(), 10)
+
+
+def _slices(data: bytes, width: int) -> list[bytes]:
+    return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 class TransactionMarker:

@@ -72,34 +72,28 @@ class _Places:
 
     def __init__(self, buffer: NDArray[np.uint8], rows: int, columns: int) -> None:
         self._buffer = buffer
-        self._lengths = np.ndarray((len(buffer) - 3,), ">u4", buffer.data, strides=(1,))
+        self._heads = np.ndarray((len(buffer) - 7,), ">u8", buffer.data, strides=(1,))
         self._kind = np.full((columns, rows), NULL, np.uint8)
         self._offset = np.zeros((columns, rows), np.int64)
         self._length = np.zeros((columns, rows), np.int64)
 
     def walk(self, rows: NDArray[np.intp], place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Notes the values of the tuples at ``place`` as ``rows``; returns where the tuples end."""
-        whole = len(rows) == self._kind.shape[1]
         position = place + 2
         for column in range(len(self._kind)):
-            kind = self._buffer[position]
+            # One gather for the letter and the length behind it.
+            head = self._heads[position].astype(np.int64)
+            kind = (head >> 56).astype(np.uint8)
+            length = (head >> 24) & 0xFFFFFFFF
+            offset = position + 5
             valued = (kind == AS_BINARY) | (kind == AS_TEXT)
             if valued.all():
-                length = self._lengths[position + 1].astype(np.int64)
-                offset = position + 5
                 position = offset + length
             else:
-                length = np.where(valued, self._lengths[np.where(valued, position + 1, 0)], 0).astype(
-                    np.int64
-                )
-                offset = position + 5
                 position = np.where(valued, offset + length, position + 1)
-            if whole:
-                self._kind[column], self._offset[column], self._length[column] = kind, offset, length
-            else:
-                self._kind[column, rows] = kind
-                self._offset[column, rows] = offset
-                self._length[column, rows] = length
+            self._kind[column, rows] = kind
+            self._offset[column, rows] = offset
+            self._length[column, rows] = length
         return position
 
     def values(self, column: int) -> Values:
