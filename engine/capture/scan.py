@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import numpy as np
 import structlog
-from engine.control.database import ControlDatabase, Publication
 from py4j.protocol import Py4JError
 
 from engine.capture.change_rows import ChangeRows, change_rows
@@ -16,8 +15,10 @@ from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.capture.instances import CapturedInstances
 from engine.capture.session_recorder import SessionRecorder
 from engine.capture.time_mapping import dummy_row, mapping_rows
+from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
-from engine.errors import CdcError, ChangesNotWritten, LogBroken
+from engine.control.publication import Publication
+from engine.errors import CdcError, ChangesNotWritten, LeaseLost, LogBroken
 from engine.lake.publisher import Append, Publisher
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake, change_table_schema
 from engine.model.job import CaptureParameters
@@ -35,11 +36,18 @@ write into the log that the next one reads.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """Whether a transaction had change rows, and enabled or disabled an instance."""
+
+    rows: bool = False
+    events: bool = False
+
+
 @dataclass
 class _Cycle:
     """What one cycle has appended and not yet published."""
 
-    with_rows: bool = False
     whole: list[LogTransaction] = field(default_factory=list)
     mapped: list[LogTransaction] = field(default_factory=list)
 
@@ -70,7 +78,9 @@ class Scan:
         clock: Callable[[], datetime],
         limits: ScanLimits,
         crash: CrashPoints,
+        committed: Callable[[str], None] = lambda path: None,
     ) -> None:
+        """``committed`` is told the path of each table that got a commit."""
         self._database = database
         self._source = source
         self._publisher = publisher
@@ -81,10 +91,13 @@ class Scan:
         self._clock = clock
         self._limits = limits
         self._crash = crash
+        self._committed = committed
+        self._looked_at: Lsn | None = None
         self._identity: LogIdentity | None = None
         self._instances = CapturedInstances(())
         self._empty: ScanSession | None = None
-        self._open_has_rows = False
+        self._empty_scans = 0
+        self._open = _Met()
 
     def run(
         self, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool = False
@@ -100,13 +113,27 @@ class Scan:
             self._prepare()
             recorder = SessionRecorder(0, self._clock(), self._checkpoint)
             return self._session(recorder, parameters, stop, woken)
+        except LeaseLost:
+            # The rows of this database are another's to write now, errors included.
+            self._identity = self._looked_at = None
+            raise
         except (CdcError, Py4JError, OSError) as error:
             failure = error if isinstance(error, CdcError) else ChangesNotWritten(_first_line(error))
-            self._identity = None
+            self._identity = self._looked_at = None
             self._record_failure(failure, recorder)
             if failure is error:
                 raise
             raise failure from error
+
+    def has_work(self) -> bool:
+        """Whether a scan could find anything: cheap enough to ask ten times a second.
+
+        A look that finds the log's end where it was is not counted as an empty scan.
+        """
+        if self._looked_at is None or self._source.log_end() > self._looked_at:
+            return True
+        last = self._last_commit_time
+        return last is not None and self._clock() - last >= timedelta(seconds=self._limits.idle_tick_seconds)
 
     # A session
 
@@ -126,7 +153,21 @@ class Scan:
         known = self._control.watermarks.identity(self._database)
         if known is not None and known != identity:
             raise LogBroken(self._database, f"the log is {identity}, but {known} was read before")
+        scanned = self._control.watermarks.get(self._database).scanned
+        if scanned is not None:
+            self._check_position(scanned)
         self._identity = identity
+
+    def _check_position(self, scanned: Lsn) -> None:
+        """Nothing may be missing between what was published and what the log gives. Raises LogBroken."""
+        confirmed = self._source.slot_state().confirmed
+        # One beyond: a commit that is published is confirmed with its first byte.
+        if confirmed.position > scanned.position + 1:
+            raise LogBroken(
+                self._database, f"slot gives changes from {confirmed} on, but only {scanned} was reached"
+            )
+        if (end := self._source.log_end()) < scanned:
+            raise LogBroken(self._database, f"the log ends at {end}, but {scanned} was read before")
 
     def _session(
         self, recorder: SessionRecorder, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool
@@ -136,6 +177,7 @@ class Scan:
             recorder.enter(ScanPhase.FIRST_SCAN)
             cycle = self._read_and_append(recorder, end, parameters.maxtrans)
             drained = self._source.exhausted
+            self._looked_at = end if drained else None
             if not recorder.productive and drained:
                 return self._empty_scan(recorder, end, woken)
             recorder.enter(ScanPhase.LAST_SCAN)
@@ -150,6 +192,7 @@ class Scan:
 
     def _read_and_append(self, recorder: SessionRecorder, end: Lsn, maxtrans: int) -> _Cycle:
         cycle = _Cycle()
+        self._open = _Met()
         limit = ReadLimit(maxtrans, self._limits.piece_bytes)
         for piece in self._source.read(self._checkpoint or Lsn.ZERO, end, limit):
             self._crash.reach(CrashPoint.AFTER_READING)
@@ -163,7 +206,7 @@ class Scan:
         """A session with something to do gets its row; empty ones share one."""
         number = self._control.sessions.begin(self._database, self._engine_start)
         recorder.number(number)
-        self._empty = None
+        self._empty, self._empty_scans = None, 0
 
     def _append(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
         recorder.enter(ScanPhase.SCHEMA_VERSIONING if piece.events else ScanPhase.SECOND_SCAN)
@@ -199,17 +242,20 @@ class Scan:
         eventful = {event.transaction for event in piece.events}
         mapped, cdc = [], []
         for number, transaction in enumerate(piece.transactions):
-            has_rows = transaction.commit_lsn.position in commits or (number == 0 and self._open_has_rows)
+            before = self._open if number == 0 else _Met()
+            met = _Met(
+                before.rows or transaction.commit_lsn.position in commits, before.events or number in eventful
+            )
             if number == len(piece.transactions) - 1 and piece.open_tail:
-                self._open_has_rows = has_rows
+                self._open = met
                 break
-            if number == 0:
-                self._open_has_rows = False
             cycle.whole.append(transaction)
-            if has_rows:
+            if met.rows:
                 cdc.append(transaction)
-            if has_rows or number in eventful:
+            if met.rows or met.events:
                 mapped.append(transaction)
+        if not piece.open_tail:
+            self._open = _Met()
         cycle.mapped += mapped
         return mapped, cdc
 
@@ -225,6 +271,8 @@ class Scan:
             self._publisher.append(
                 appends, lambda: self._crash.reach(CrashPoint.BETWEEN_CHANGE_TABLE_COMMITS)
             )
+            for append in appends:
+                self._committed(append.path)
 
     # Publication
 
@@ -250,6 +298,7 @@ class Scan:
 
     def _send(self, session: ScanSession | None) -> None:
         assert self._identity is not None
+        assert self._scanned is not None
         self._control.publish(
             Publication(
                 database=self._database,
@@ -262,7 +311,6 @@ class Scan:
                 ended=tuple(self._instances.ended),
                 identity=self._identity,
                 session=session,
-                engine_start=self._engine_start,
             )
         )
         self._instances.published()
@@ -278,17 +326,15 @@ class Scan:
     def _empty_scan(self, recorder: SessionRecorder, end: Lsn, woken: bool) -> ScanSession | None:
         """Notes how far the log was looked at, now and then a dummy mapping row, and counts the scan."""
         now = self._clock()
-        count = 1 + (self._empty.empty_scan_count if self._empty is not None else 0)
+        self._empty_scans += 1
         due = self._published_at is None or now - self._published_at >= IDLE_PUBLICATION
         if not woken and not due:
-            if self._empty is not None:
-                self._empty = replace(self._empty, empty_scan_count=count)
             return None
         if self._empty is None:
             recorder.number(self._control.sessions.begin(self._database, self._engine_start))
         else:
             recorder.resume(self._empty)
-        recorder.empty(now, end, count)
+        recorder.empty(now, end, self._empty_scans)
         self._idle_tick(end, now)
         self._scanned = end if self._scanned is None else max(self._scanned, end)
         self._send(recorder.session)
@@ -300,7 +346,7 @@ class Scan:
         """Keeps max_lsn moving: a dummy row when nothing was captured for a while."""
         silence = timedelta(seconds=self._limits.idle_tick_seconds)
         last = self._last_commit_time
-        if self._high is None or last is None or now - last < silence or end.previous() <= self._high:
+        if self._high is None or last is None or now - last < silence:
             return
         lsn, mapping = dummy_row(end, now)
         self._write({}, mapping)
@@ -323,10 +369,9 @@ class Scan:
                 session.current_lsn,
             )
             if session_id:
-                self._control.sessions.save(self._database, self._engine_start, session)
+                self._control.sessions.save(self._database, session)
         self._control.errors.add(
             self._database,
-            self._engine_start,
             ScanError(
                 session_id=session_id,
                 phase_number=int(phase),
@@ -334,13 +379,13 @@ class Scan:
                 error_number=error.number,
                 error_severity=error.severity,
                 error_state=error.state,
-                error_message=str(error)[:1024],
+                error_message=str(error),
                 start_lsn=start,
                 begin_lsn=begin,
                 sequence_value=current,
             ),
         )
-        self._empty = None
+        self._empty, self._empty_scans = None, 0
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,96 @@
+"""``python -m engine.agent --home DIR``: the agent's process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+
+import structlog
+
+from engine.agent.agent import Agent
+from engine.capture.crash_points import CrashPoints
+from engine.control.database import ControlDatabase
+from engine.errors import CdcError
+from engine.lake.publisher import Publisher
+from engine.lake.spark import ConnectEndpoint, build_session
+from engine.lake.tables import Lake
+from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
+from engine.runtime.home import Home
+from engine.settings import Settings
+from engine.sources.registry import Sources
+
+
+def main() -> int:
+    """Runs the agent of a home until SIGTERM or SIGINT; the exit code."""
+    parser = argparse.ArgumentParser(description="Runs the capture jobs of a Highwater home.")
+    parser.add_argument("--home", type=Path, help="folder of the home (HIGHWATER_HOME)")
+    arguments = parser.parse_args()
+    settings = Settings(home=arguments.home) if arguments.home else Settings()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        run(settings, stop)
+    except CdcError as error:
+        print(error.line(), file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(settings: Settings, stop: Event) -> None:
+    """Opens everything the agent works with, says so in the home, and runs it."""
+    home = Home(settings.home)
+    home.prepare()
+    control = ControlDatabase.open(control_dsn(settings, home))
+    control.migrate()
+    port = free_port()
+    spark = build_session(
+        settings.master,
+        settings.driver_memory,
+        sorted(settings.jars.glob("*.jar")),
+        ConnectEndpoint(port, home.connect_token),
+        settings.spark_settings,
+    )
+    agent = Agent(
+        control,
+        Sources(home.secret),
+        Publisher(spark),
+        Lake(settings.lake),
+        settings,
+        holder=f"{socket.gethostname()}:{home.folder}",
+        clock=lambda: datetime.now(UTC),
+        crash=CrashPoints.from_environment(os.environ),
+    )
+    home.record("agent", connect_port=port)
+    try:
+        agent.run(stop)
+    finally:
+        home.forget("agent")
+        control.close()
+        spark.stop()
+
+
+def control_dsn(settings: Settings, home: Home) -> str:
+    """Where the control database is: what the settings say, else the home's own server."""
+    if settings.control_dsn is not None:
+        return settings.control_dsn.get_secret_value()
+    return EmbeddedPostgres(home.postgres).dsn(CONTROL_DATABASE)
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

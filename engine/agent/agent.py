@@ -1,0 +1,224 @@
+"""The agent: obeys the rows of msdb.dbo.cdc_jobs and keeps what it does there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from threading import Event
+from uuid import uuid4
+
+import structlog
+
+from engine.agent.capture_job import CaptureJob
+from engine.agent.checkpoints import Checkpoints
+from engine.capture.crash_points import CrashPoints
+from engine.capture.scan import Scan, ScanLimits
+from engine.control.database import ControlDatabase
+from engine.control.leases import Lease
+from engine.control.notifications import JOBS, WAKE, Listener
+from engine.errors import ControlUnreachable
+from engine.lake.publisher import Publisher
+from engine.lake.tables import Lake
+from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.source_database import SourceDatabase
+from engine.settings import Settings
+from engine.sources.registry import Sources
+
+_log = structlog.get_logger(__name__)
+
+LOOK_AGAIN = 5.0
+"""Seconds after which jobs are looked at without news: a notification may have been lost."""
+TEND_EVERY = 30.0
+"""Seconds between scans of an enabled database without a capture job, whose log nobody else lets go."""
+LOOK_SOON = 0.2
+"""The same while a job is ending: another may wait for its place."""
+RECONNECT_PAUSE = 0.5
+
+
+class Agent:
+    """Runs the jobs of every database of one control database until told to stop."""
+
+    def __init__(
+        self,
+        control: ControlDatabase,
+        sources: Sources,
+        publisher: Publisher,
+        lake: Lake,
+        settings: Settings,
+        holder: str,
+        clock: Callable[[], datetime],
+        crash: CrashPoints,
+    ) -> None:
+        """``holder`` names this agent in leases: the same name takes over from itself at once."""
+        self._control = control
+        self._sources = sources
+        self._publisher = publisher
+        self._lake = lake
+        self._settings = settings
+        self._holder = holder
+        self._clock = clock
+        self._crash = crash
+        self._engine_start = clock()
+        self._checkpoints = Checkpoints(publisher)
+        self._jobs: dict[str, CaptureJob] = {}
+        self._tended: dict[str, float] = {}
+
+    def run(self, stop: Event) -> None:
+        """Obeys until ``stop`` is set; then stops all jobs, each after the cycle it is in."""
+        self._checkpoints.start()
+        try:
+            while not stop.is_set():
+                try:
+                    self._obey(stop)
+                except ControlUnreachable as error:
+                    _log.warning("control database away", error=str(error))
+                    stop.wait(RECONNECT_PAUSE)
+        finally:
+            self._stop_all()
+            self._checkpoints.stop()
+
+    def _obey(self, stop: Event) -> None:
+        with self._control.listen(JOBS, WAKE) as listener:
+            while not stop.is_set():
+                self._reconcile()
+                self._take_news(listener, stop)
+
+    def _take_news(self, listener: Listener, stop: Event) -> None:
+        """Returns when a job's row changed, or after a while. Short waits, so that a stop is seen."""
+        settled = all(job.alive and not job.stopping for job in self._jobs.values())
+        deadline = time.monotonic() + (LOOK_AGAIN if settled else LOOK_SOON)
+        while not stop.is_set() and time.monotonic() < deadline:
+            news = listener.wait(0.25)
+            if news is None:
+                continue
+            job = self._jobs.get(news.payload)
+            if news.channel == WAKE:
+                if job is not None:
+                    job.wake()
+                continue
+            if job is not None:
+                job.tables_dropped()
+            return
+
+    # Jobs
+
+    def _reconcile(self) -> None:
+        """Starts what should run, stops what should not."""
+        wanted = {job.database: job for job in self._control.jobs.list() if job.job_type is JobType.CAPTURE}
+        for database, running in list(self._jobs.items()):
+            self._look_after(running, wanted.get(database))
+        for database, job in wanted.items():
+            if job.wanted and database not in self._jobs:
+                self._start(job)
+        self._tend(wanted)
+
+    def _look_after(self, running: CaptureJob, job: Job | None) -> None:
+        if not running.alive:
+            running.join()
+            del self._jobs[running.job.database]
+        elif (job is None or not job.wanted or job.job_id != running.job.job_id) and not running.stopping:
+            self._control.jobs.report(
+                running.job.job_id, JobState.STOPPING, "Stops after its cycle.", running.parameters
+            )
+            running.stop()
+
+    def _start(self, job: Job) -> None:
+        self._jobs[job.database] = started = self._job(job)
+        started.start()
+        _log.info("capture job started", database=job.database)
+
+    def _job(self, job: Job) -> CaptureJob:
+        return CaptureJob(
+            job,
+            self._control,
+            self._scans_of(job.database),
+            self._clear_dropped,
+            self._holder,
+            self._settings.lease_seconds,
+            self._settings.scan_interval_floor,
+        )
+
+    def _stop_all(self) -> None:
+        for job in self._jobs.values():
+            job.stop()
+        for job in self._jobs.values():
+            job.join()
+
+    # Databases without a job
+
+    def _tend(self, jobs: dict[str, Job]) -> None:
+        """An enabled database without a tracked table has no job, but a slot that holds its log."""
+        now = time.monotonic()
+        for database in self._control.sources.list():
+            if database.name in jobs or database.name in self._jobs:
+                continue
+            if now - self._tended.get(database.name, -TEND_EVERY) >= TEND_EVERY:
+                self._tended[database.name] = now
+                self._tend_one(database)
+
+    def _tend_one(self, database: SourceDatabase) -> None:
+        self._clear_dropped(database.name)
+        if database.is_cdc_enabled:
+            once = replace(CaptureParameters(), continuous=False, pollinginterval=0)
+            job = Job(
+                uuid4(),
+                database.name,
+                JobType.CAPTURE,
+                once,
+                None,
+                False,
+                JobState.STOPPED,
+                self._clock(),
+                "",
+            )
+            tending = self._job(job)
+            self._jobs[database.name] = tending
+            tending.start()
+
+    # What jobs need
+
+    def _scans_of(self, database: str) -> Callable[[Lease], AbstractContextManager[Scan]]:
+        @contextmanager
+        def open_scan(lease: Lease) -> Iterator[Scan]:
+            registered = self._control.sources.get(database)
+            assert registered is not None, "a job's row goes with its database"
+            source = self._sources.log(registered)
+            try:
+                yield Scan(
+                    database,
+                    source,
+                    self._publisher,
+                    self._lake,
+                    self._control,
+                    lease,
+                    self._engine_start,
+                    self._clock,
+                    ScanLimits(int(self._settings.piece_bytes), self._settings.idle_tick_seconds),
+                    self._crash,
+                    self._checkpoints.committed,
+                )
+            finally:
+                source.close()
+
+        return open_scan
+
+    def _clear_dropped(self, database: str) -> None:
+        """Removes the folders of change tables whose instances are gone, unless a namesake lives there."""
+        for table in self._control.instances.dropped(database):
+            path = (
+                self._lake.lsn_time_mapping(database)
+                if table.capture_instance is None
+                else self._lake.change_table(database, table.capture_instance)
+            )
+            if not self._in_use(database, table.capture_instance):
+                self._publisher.drop(path)
+                _log.info("change table removed", database=database, path=path)
+            self._control.instances.forget_dropped(table.object_id)
+
+    def _in_use(self, database: str, capture_instance: str | None) -> bool:
+        if capture_instance is None:
+            return self._control.watermarks.identity(database) is not None
+        return self._control.instances.get(database, capture_instance) is not None
