@@ -14,7 +14,9 @@ from engine.control import ControlDatabase
 from engine.control.schema import metadata
 from engine.errors import ControlUnreachable, HomeTooNew
 
-MIGRATE = "import sys; from engine.control import ControlDatabase; ControlDatabase.open(sys.argv[1]).migrate()"
+MIGRATE = (
+    "import sys; from engine.control import ControlDatabase; ControlDatabase.open(sys.argv[1]).migrate()"
+)
 
 
 def test_migrations_make_the_tables_that_the_code_knows(control):

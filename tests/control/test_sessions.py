@@ -71,7 +71,9 @@ def test_errors_of_the_last_32_sessions_are_kept(control):
         assert control.sessions.begin("hr", START) == number
         control.errors.add("hr", an_error(number))
         control.errors.add("hr", an_error(number, "again"))
-    assert [error.session_id for error in control.errors.list("hr")] == [n for n in range(9, 41) for _ in "ab"]
+    assert [error.session_id for error in control.errors.list("hr")] == [
+        n for n in range(9, 41) for _ in "ab"
+    ]
 
 
 def test_a_long_message_is_cut(control):

@@ -1,0 +1,84 @@
+"""sys.sp_cdc_change_job's rules (reference/procedures.md, 3)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import errors
+from engine.model.job import CaptureParameters, JobType
+from engine.procedures.job_rules import changed, job_type_of
+
+DEFAULT = CaptureParameters()
+ONE_SHOT = CaptureParameters(continuous=False, pollinginterval=0)
+
+
+def change(parameters=DEFAULT, **given):
+    return changed(JobType.CAPTURE, parameters, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"maxtrans": 0}, errors.MaxTransOutOfRange),
+        ({"maxtrans": -1}, errors.MaxTransOutOfRange),
+        ({"maxtrans": 2**31}, errors.MaxTransOutOfRange),
+        ({"maxscans": 0}, errors.MaxScansOutOfRange),
+        ({"continuous": 2}, errors.ContinuousNotABit),
+        ({"pollinginterval": -1}, errors.PollingIntervalOutOfRange),
+        ({"pollinginterval": 86400}, errors.PollingIntervalOutOfRange),
+        ({"continuous": 0, "pollinginterval": 86400}, errors.PollingIntervalOutOfRange),
+    ],
+)
+def test_values_outside_their_range(given, error):
+    with pytest.raises(error):
+        change(**given)
+
+
+def test_nothing_given_changes_nothing():
+    assert change() == DEFAULT
+
+
+def test_the_limits_themselves_are_allowed():
+    made = change(maxtrans=1, maxscans=1, pollinginterval=86399)
+    assert (made.maxtrans, made.maxscans, made.pollinginterval) == (1, 1, 86399)
+    assert change(pollinginterval=0) == CaptureParameters(pollinginterval=0)
+
+
+def test_continuous_to_0_forces_the_interval_to_0_whatever_is_given():
+    assert change(continuous=0) == ONE_SHOT
+    assert change(continuous=0, pollinginterval=60) == ONE_SHOT
+
+
+def test_an_interval_alone_makes_the_job_continuous():
+    assert change(ONE_SHOT, pollinginterval=60) == CaptureParameters(pollinginterval=60)
+
+
+def test_an_interval_of_0_alone_does_not():
+    assert change(ONE_SHOT, pollinginterval=0) == ONE_SHOT
+
+
+def test_a_cleanup_job_has_no_capture_parameters():
+    with pytest.raises(errors.CaptureParametersForCleanup):
+        changed(JobType.CLEANUP, DEFAULT, maxtrans=1)
+
+
+def test_job_types():
+    assert job_type_of("Capture ") is JobType.CAPTURE
+    with pytest.raises(errors.JobTypeUnsupported, match="backup"):
+        job_type_of("backup")
+
+
+@given(
+    st.none() | st.integers(1, 10**6),
+    st.none() | st.integers(1, 10**6),
+    st.none() | st.booleans(),
+    st.none() | st.integers(0, 86399),
+    st.sampled_from([DEFAULT, ONE_SHOT]),
+)
+def test_what_comes_out_is_a_job_that_may_exist(maxtrans, maxscans, continuous, pollinginterval, before):
+    made = changed(JobType.CAPTURE, before, maxtrans, maxscans, continuous, pollinginterval)
+    assert made.continuous or made.pollinginterval == 0
+    assert made.maxtrans == (maxtrans or before.maxtrans)
+    assert changed(JobType.CAPTURE, made) == made

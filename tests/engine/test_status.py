@@ -1,0 +1,88 @@
+"""The status with real parts away; the rules themselves are in tests/monitoring."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+
+from engine.errors import AgentNotRunning, JobMissing, JobTypeUnsupported, SyncTimeout
+from engine.model.job import JobState
+from engine.model.lsn import Lsn
+
+
+def test_a_new_home_has_nothing_but_a_missing_agent(engine):
+    status = engine.status()
+    assert (status.databases, status.agent_is_alive) == ((), False)
+    assert [finding.subject for finding in status.findings] == ["Agent"]
+
+
+def test_it_is_json(engine, enabled):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    status = json.loads(json.dumps(engine.status().as_dict()))
+    [database] = status["databases"]
+    assert status["verdict"] == "failing"
+    assert status["agent"] == {"alive": False, "pid": None, "started": None}
+    assert database["capture_instances"][0]["capture_instance"] == "hr_department"
+    assert database["jobs"][0]["name"] == "cdc.hr_capture"
+    assert database["slot"]["wal_status"] == "reserved"
+
+
+def test_a_source_that_is_away_is_a_finding(engine, enabled, postgres, source_dsn):
+    name = psycopg.conninfo.conninfo_to_dict(source_dsn)["dbname"]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} RENAME TO {name}_moved")
+        try:
+            status = engine.status()
+        finally:
+            connection.execute(f"ALTER DATABASE {name}_moved RENAME TO {name}")
+    assert f"Source {enabled}" in [finding.subject for finding in status.findings]
+    assert status.databases[0].facts.slot is None
+
+
+def test_a_dead_agents_job_does_not_run(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    job = control.jobs.get(enabled)
+    control.jobs.report(job.job_id, JobState.RUNNING, "Running.", job.configured)
+    [seen] = engine.help_jobs(enabled)
+    assert (seen.state, seen.running) == (JobState.STOPPED, None)
+
+
+def test_starting_without_an_agent_is_an_error_but_remembered(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    engine.stop_job(enabled)
+    assert not control.jobs.get(enabled).wanted
+    with pytest.raises(AgentNotRunning, match="will start with it"):
+        engine.start_job(enabled)
+    assert control.jobs.get(enabled).wanted
+
+
+def test_jobs_that_are_not_there(engine, enabled):
+    for call in (engine.start_job, engine.stop_job, engine.change_job):
+        with pytest.raises(JobMissing):
+            call(enabled)
+        with pytest.raises(JobMissing):
+            call(enabled, "cleanup")
+        with pytest.raises(JobTypeUnsupported):
+            call(enabled, "backup")
+
+
+def test_sync_says_why_it_timed_out(engine, enabled):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    with pytest.raises(SyncTimeout, match="agent is not running"):
+        engine.sync(enabled, 0.2)
+    engine.stop_job(enabled)
+    with pytest.raises(SyncTimeout, match="is stopped since"):
+        engine.sync(enabled, 60)
+
+
+def test_sync_without_tables_has_nothing_to_wait_for(engine, enabled):
+    engine.sync(enabled, 60)
+
+
+def test_before_anything_is_published(engine, enabled):
+    assert engine.get_max_lsn(enabled) is None
+    assert engine.get_min_lsn(enabled, "nothing") == Lsn.ZERO
+    assert engine.scan_sessions(enabled) == []
+    assert engine.map_lsn_to_time(enabled, Lsn.ZERO) is None

@@ -1,0 +1,151 @@
+"""The verdict: each rule alone, over facts that are otherwise healthy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanError
+from engine.model.source_database import SourceDatabase
+from engine.model.watermark import Watermarks
+from engine.monitoring.diagnosis import DatabaseFacts, Verdict, diagnose, verdict_of
+from engine.sources.base import SlotState
+from tests.control.conftest import an_instance
+from tests.monitoring.sessions import a_session
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(hours=1)
+RUNNING = Job(
+    UUID(int=1),
+    "hr",
+    JobType.CAPTURE,
+    CaptureParameters(),
+    CaptureParameters(),
+    True,
+    JobState.RUNNING,
+    LONG_AGO,
+    "Running.",
+)
+SLOT = SlotState("highwater_hr", Lsn.at(100), Lsn.at(90), 1000, "reserved", None, 1)
+HEALTHY = DatabaseFacts(
+    database=SourceDatabase(1, "hr", "postgresql", "postgresql:///hr", True, LONG_AGO),
+    instances=(an_instance(),),
+    jobs=(RUNNING,),
+    watermarks=Watermarks("hr", Lsn.at(90), Lsn.at(90), Lsn.at(100), NOW, NOW),
+    latest=a_session(1, tran_count=1, latency=2),
+    errors=(),
+    slot=SLOT,
+    log_end=Lsn.at(100),
+    unreachable=None,
+)
+
+
+def found(agent_is_alive: bool = True, **differs: object):
+    return diagnose([replace(HEALTHY, **differs)], agent_is_alive, NOW)
+
+
+def only(verdict: Verdict, agent_is_alive: bool = True, **differs: object):
+    [finding] = found(agent_is_alive, **differs)
+    assert finding.verdict is verdict
+    assert finding.fix
+    return finding
+
+
+def test_nothing_is_wrong():
+    assert found() == ()
+    assert verdict_of(()) is Verdict.HEALTHY
+
+
+def test_a_database_that_is_not_enabled_is_nothing_to_worry_about():
+    database = replace(HEALTHY.database, is_cdc_enabled=False)
+    assert found(database=database, jobs=(), instances=(), slot=None, log_end=None) == ()
+
+
+def test_without_an_agent_jobs_do_not_run():
+    finding = only(Verdict.FAILING, agent_is_alive=False)
+    assert "cdc.hr_capture" in finding.text
+    assert finding.since == NOW
+    assert finding.fix == "highwater start"
+
+
+def test_without_an_agent_and_jobs_it_is_worth_a_word():
+    assert only(Verdict.ATTENTION, agent_is_alive=False, jobs=(), instances=()).subject == "Agent"
+
+
+def test_a_stopped_job_is_worth_attention():
+    stopped = replace(RUNNING, wanted=False, state=JobState.STOPPED, running=None)
+    finding = only(Verdict.ATTENTION, jobs=(stopped,))
+    assert (finding.since, finding.fix) == (LONG_AGO, "highwater capture start -d hr")
+
+
+def test_a_failed_job_says_why():
+    failed = replace(RUNNING, state=JobState.FAILED, running=None, message="Msg 22863: disk full")
+    finding = only(Verdict.FAILING, jobs=(failed,))
+    assert (finding.text, finding.since) == ("Msg 22863: disk full", LONG_AGO)
+
+
+def test_a_broken_log_is_mended_by_enabling_anew():
+    failed = replace(RUNNING, state=JobState.FAILED, running=None, message="Msg 50003: …")
+    error = ScanError(1, 1, NOW, 50003, 16, 1, "broken", "0", "0", "0")
+    assert "highwater disable -d hr" in only(Verdict.FAILING, jobs=(failed,), errors=(error,)).fix
+
+
+def test_tracked_tables_without_a_job():
+    assert "no capture job" in only(Verdict.FAILING, jobs=()).text
+
+
+def test_a_source_that_does_not_answer():
+    finding = only(Verdict.FAILING, unreachable="connection refused", slot=None, log_end=None)
+    assert finding.text == "connection refused"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"wal_status": "lost"}, Verdict.FAILING),
+        ({"wal_status": "unreserved"}, Verdict.FAILING),
+        ({"retained_bytes": 2 * 1024**3}, Verdict.ATTENTION),
+    ],
+)
+def test_log_that_is_held_or_lost(changes, verdict):
+    only(verdict, slot=replace(SLOT, **changes))
+
+
+def marks(scanned: int, age: timedelta) -> Watermarks:
+    return replace(HEALTHY.watermarks, scanned=Lsn.at(scanned), published_at=NOW - age)
+
+
+def test_stalled_is_told_from_idle_by_the_end_of_the_log():
+    silent = timedelta(minutes=5)
+    assert found(watermarks=marks(100, silent)) == ()
+    finding = only(Verdict.ATTENTION, watermarks=marks(100, silent), log_end=Lsn.at(200))
+    assert "300 s" in finding.text
+    assert finding.since == NOW - silent
+
+
+def test_a_polling_interval_is_no_stall():
+    slow = replace(RUNNING, running=CaptureParameters(pollinginterval=600))
+    silent = marks(100, timedelta(minutes=5))
+    assert found(jobs=(slow,), watermarks=silent, log_end=Lsn.at(200)) == ()
+
+
+def test_a_job_that_started_a_moment_ago_is_no_stall():
+    fresh = replace(RUNNING, since=NOW)
+    assert found(jobs=(fresh,), watermarks=marks(100, timedelta(hours=1)), log_end=Lsn.at(200)) == ()
+
+
+def test_latency_over_the_threshold():
+    finding = only(Verdict.ATTENTION, latest=a_session(1, tran_count=1, latency=61))
+    assert "61 s" in finding.text
+    assert "1,000 transactions/s" in finding.text
+
+
+def test_the_worst_comes_first():
+    findings = found(latest=a_session(1, tran_count=1, latency=61), slot=replace(SLOT, wal_status="lost"))
+    assert [finding.verdict for finding in findings] == [Verdict.FAILING, Verdict.ATTENTION]
+    assert verdict_of(findings) is Verdict.FAILING
