@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +42,54 @@ class LogTransaction:
     tran_id: bytes
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LogTransactions(Sequence[LogTransaction]):
+    """Transactions as columns: a log may hold tens of thousands in a piece. Items are made when asked for.
+
+    commit, begin: uint64, positions of the LSNs. commit_time: int64, microseconds since 1970 (UTC).
+    tran_id: bytes of one width (``V4``). Slices are views. Times of begin are not known: None.
+    """
+
+    commit: NDArray[np.uint64]
+    begin: NDArray[np.uint64]
+    commit_time: NDArray[np.int64]
+    tran_id: NDArray[np.void]
+
+    def __len__(self) -> int:
+        return len(self.commit)
+
+    @overload
+    def __getitem__(self, index: int) -> LogTransaction: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> LogTransactions: ...
+
+    def __getitem__(self, index: int | slice) -> LogTransaction | LogTransactions:
+        if isinstance(index, slice):
+            return LogTransactions(
+                self.commit[index], self.begin[index], self.commit_time[index], self.tran_id[index]
+            )
+        return LogTransaction(
+            commit_lsn=Lsn.at(int(self.commit[index])),
+            begin_lsn=Lsn.at(int(self.begin[index])),
+            begin_time=None,
+            commit_time=_EPOCH + timedelta(microseconds=int(self.commit_time[index])),
+            tran_id=self.tran_id[index].tobytes(),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.commit.tobytes())
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class LogColumn:
-    """A column of a relation as the log describes it; ``source_type`` and ``lake_type`` as in CapturedColumn."""
+    """A column of a relation as the log describes it; types as in CapturedColumn."""
 
     name: str
     source_type: str
@@ -114,12 +159,12 @@ class LogPiece:
     """Part of a read, in commit order.
 
     transactions: those with changes or events here, ascending by commit LSN; transactions without
-    any (other databases' or uncaptured tables') do not occur.
+    any (other databases' or uncaptured tables') do not occur. Often LogTransactions: use its columns.
     open_tail: the last transaction goes on in the next piece; then the piece after begins with it.
     record_count: log records (messages) that the piece was made from.
     """
 
-    transactions: tuple[LogTransaction, ...]
+    transactions: Sequence[LogTransaction]
     changes: tuple[RelationChanges, ...]
     events: tuple[LogEvent, ...]
     open_tail: bool
@@ -294,7 +339,7 @@ class SourceAdmin(Protocol):
         ...
 
     def disable_table(self, instance: CaptureInstance, last_of_table: bool) -> None:
-        """The word in the log that ``instance`` ends; with ``last_of_table`` the table's tracking is taken back.
+        """The word in the log that ``instance`` ends; the last takes the table's tracking back.
 
         A table that has been dropped is no error. Raises TableNotUnmarked (22833).
         """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model.lsn import Lsn
-from engine.sources.base import LogTransaction
+from engine.sources.base import LogTransaction, LogTransactions
 from engine.sources.postgres.pgoutput import (
     BEGIN,
     COMMIT,
@@ -23,7 +23,7 @@ from engine.sources.postgres.pgoutput import (
 )
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-_EPOCH_MICROSECONDS = 946_684_800_000_000
+_MICROSECONDS_TO_2000 = 946_684_800_000_000
 _MOST_AT_ONE_POSITION = 0xFFFF
 
 
@@ -61,33 +61,18 @@ class MarkedBlock:
     emitted_place: list[tuple[int, int]]
     open_tail: bool
 
-    def log_transactions(self, indices: NDArray[np.intp]) -> tuple[LogTransaction, ...]:
+    def log_transactions(self, indices: NDArray[np.intp]) -> LogTransactions:
         """These transactions."""
-        times = (self.time[indices] + _EPOCH_MICROSECONDS).astype("M8[us]").tolist()
-        return tuple(
-            LogTransaction(Lsn(commit), Lsn(begin), None, time.replace(tzinfo=UTC), xid)
-            for commit, begin, time, xid in zip(
-                _lsn_bytes(self.commit[indices]),
-                _lsn_bytes(self.begin[indices]),
-                times,
-                _slices(self.xid[indices].astype(">u4").tobytes(), 4),
-                strict=True,
-            )
+        return LogTransactions(
+            commit=self.commit[indices],
+            begin=self.begin[indices],
+            commit_time=self.time[indices] + _MICROSECONDS_TO_2000,
+            tran_id=self.xid[indices].astype(">u4").view("V4"),
         )
 
     def log_transaction(self, index: int) -> LogTransaction:
         """One of the transactions."""
         return self.log_transactions(np.array([index]))[0]
-
-
-def _lsn_bytes(positions: NDArray[np.uint64]) -> list[bytes]:
-    padded = np.zeros((len(positions), 10), np.uint8)
-    padded[:, :8] = positions.astype(">u8").view(np.uint8).reshape(-1, 8)
-    return _slices(padded.tobytes(), 10)
-
-
-def _slices(data: bytes, width: int) -> list[bytes]:
-    return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 class TransactionMarker:
