@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 from pydantic import ByteSize, Field, SecretStr, field_validator
@@ -19,13 +20,15 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from engine.runtime.unready import Unready
+
 PREFIX = "HIGHWATER_"
 DEFAULT_HOME = Path("var")
 SETTINGS_FILE = "highwater.toml"
 
 
 class Settings(BaseSettings):
-    """The settings of one home. Raises pydantic.ValidationError, tomllib.TOMLDecodeError."""
+    """The settings of one home. Raises pydantic.ValidationError; Unready when the file is no TOML."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
@@ -87,4 +90,10 @@ class Settings(BaseSettings):
         assert isinstance(init_settings, InitSettingsSource)
         given = init_settings.init_kwargs.get("home") or os.environ.get(f"{PREFIX}HOME") or DEFAULT_HOME
         file = Path(str(given)).expanduser() / SETTINGS_FILE
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+        try:
+            written = TomlConfigSettingsSource(settings_cls, toml_file=file)
+        except (tomllib.TOMLDecodeError, OSError) as error:
+            raise Unready(
+                f"{file} cannot be read as TOML: {error}", "Mend the file, or remove it."
+            ) from error
+        return init_settings, env_settings, written

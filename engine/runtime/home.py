@@ -86,7 +86,7 @@ class Home:
     def secret(self, name: str) -> str | None:
         """The secret kept under ``name`` (a source's password under the source's name)."""
         try:
-            return self._secret_file(name).read_text(encoding="utf-8")
+            return self._secret_file(name).read_bytes().decode()
         except FileNotFoundError:
             return None
 
@@ -195,8 +195,8 @@ def _write(path: Path, text: str, mode: int) -> None:
     new = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)

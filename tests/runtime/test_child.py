@@ -1,0 +1,131 @@
+"""A child is started again when it ends, and ends when it must."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Queue
+from threading import Event
+
+import pytest
+
+from engine.runtime.child import Child, EndedEarlyError, keep_running
+from engine.runtime.processes import birth
+
+WAITS = "import signal; print('up', flush=True); signal.pause()"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITS}"
+SECONDS = 30
+
+MakeChild = Callable[[str], Child]
+
+
+@pytest.fixture
+def pids() -> Queue[int]:
+    return Queue()
+
+
+@pytest.fixture
+def lines() -> Queue[str]:
+    return Queue()
+
+
+@pytest.fixture
+def child(tmp_path: Path, pids: Queue[int], lines: Queue[str]) -> Iterator[MakeChild]:
+    made: list[Child] = []
+
+    def make(program: str) -> Child:
+        command = [sys.executable, "-c", program]
+        made.append(Child("clerk", command, os.environ, tmp_path / "clerk.log", lines.put, pids.put))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop(5)
+
+
+def test_it_writes_to_its_log(child: MakeChild, tmp_path: Path) -> None:
+    clerk = child("print('hello')")
+    clerk.start()
+    assert ended(clerk) == 0
+    assert (tmp_path / "clerk.log").read_text() == "hello\n"
+    assert clerk.last_words() == "hello"
+
+
+def test_one_that_cannot_start_is_not_started_again(child: MakeChild, pids: Queue[int]) -> None:
+    clerk = child("import sys; sys.exit('no ink')")
+    clerk.start()
+    assert ended(clerk) == 1
+    assert clerk.last_words() == "no ink"
+    assert pids.qsize() == 1
+
+
+def test_one_that_was_killed_comes_back(child: MakeChild, pids: Queue[int], lines: Queue[str]) -> None:
+    clerk = child(WAITS)
+    clerk.start()
+    first = pids.get(timeout=SECONDS)
+    clerk.keep()
+    os.kill(first, signal.SIGKILL)
+    second = pids.get(timeout=SECONDS)
+    assert second != first
+    assert clerk.pid == second
+    assert "SIGKILL" in lines.get(timeout=SECONDS)
+
+
+def test_stopping_ends_it_for_good(child: MakeChild, pids: Queue[int]) -> None:
+    clerk = child(WAITS)
+    clerk.start()
+    pid = pids.get(timeout=SECONDS)
+    clerk.keep()
+    clerk.stop(SECONDS)
+    assert birth(pid) is None
+    assert clerk.pid is None
+    assert pids.empty()
+
+
+def test_one_that_will_not_stop_is_killed(child: MakeChild, tmp_path: Path, lines: Queue[str]) -> None:
+    clerk = child(STUBBORN)
+    clerk.start()
+    until(lambda: (tmp_path / "clerk.log").exists() and (tmp_path / "clerk.log").read_text() == "up\n")
+    clerk.stop(0.1)
+    assert clerk.exit_code == -signal.SIGKILL
+    assert "killed" in lines.get(timeout=SECONDS)
+
+
+def test_pauses_grow_while_runs_are_short() -> None:
+    stop = Event()
+    runs: list[int] = []
+
+    def run() -> None:
+        runs.append(len(runs))
+        if len(runs) == 3:
+            stop.set()
+        raise EndedEarlyError
+
+    keep_running(run, stop)
+    assert runs == [0, 1, 2]
+
+
+def test_nothing_runs_once_stopped() -> None:
+    stop = Event()
+    stop.set()
+    keep_running(lambda: pytest.fail("ran"), stop)
+
+
+def ended(child: Child) -> int:
+    """Waits for the process's own end; its exit code."""
+    until(lambda: child.exit_code is not None)
+    assert child.exit_code is not None
+    return child.exit_code
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Waits for a condition that another process brings about."""
+    pause = Event()
+    for _ in range(SECONDS * 100):
+        if true():
+            return
+        pause.wait(0.01)
+    pytest.fail("did not happen")
