@@ -20,7 +20,7 @@ from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
 from engine.procedures.table_rules import EnableRequest
 from engine.procedures.tables import Tables
-from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
+from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.settings import Settings
 from engine.sources.base import SlotState, SourceProblem, SourceTable
@@ -84,7 +84,7 @@ class Engine:
         home = Home(settings.home)
         spark = SparkClient(home)
         return cls(
-            control=ControlDatabase.open(control_dsn(settings, home)),
+            control=ControlDatabase.open(control_dsn(settings)),
             sources=Sources(home.secret),
             lake=Lake(settings.lake),
             spark=spark,
@@ -344,10 +344,3 @@ class Engine:
     def status(self) -> EngineStatus:
         """Everything at a glance, with what is wrong, why, and the fix. Raises ControlUnreachable."""
         return self._status.read()
-
-
-def control_dsn(settings: Settings, home: Home) -> str:
-    """Where the control database is: what the settings say, else the home's own server."""
-    if settings.control_dsn is not None:
-        return settings.control_dsn.get_secret_value()
-    return EmbeddedPostgres(home.postgres).dsn(CONTROL_DATABASE)

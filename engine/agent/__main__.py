@@ -20,8 +20,10 @@ from engine.errors import CdcError
 from engine.lake.publisher import Publisher
 from engine.lake.spark import ConnectEndpoint, build_session
 from engine.lake.tables import Lake
-from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
+from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
+from engine.runtime.jars import delta_jars
+from engine.runtime.unready import Unready
 from engine.settings import Settings
 from engine.sources.registry import Sources
 
@@ -41,6 +43,9 @@ def main() -> int:
     except CdcError as error:
         print(error.line(), file=sys.stderr)
         return 1
+    except Unready as problem:
+        print(problem, file=sys.stderr)
+        return 1
     return 0
 
 
@@ -48,13 +53,13 @@ def run(settings: Settings, stop: Event) -> None:
     """Opens everything the agent works with, says so in the home, and runs it."""
     home = Home(settings.home)
     home.prepare()
-    control = ControlDatabase.open(control_dsn(settings, home))
+    control = ControlDatabase.open(control_dsn(settings))
     control.migrate()
     port = free_port()
     spark = build_session(
         settings.master,
         settings.driver_memory,
-        sorted(settings.jars.glob("*.jar")),
+        delta_jars(settings.jars),
         ConnectEndpoint(port, home.connect_token),
         settings.spark_settings,
     )
@@ -75,13 +80,6 @@ def run(settings: Settings, stop: Event) -> None:
         home.forget("agent")
         control.close()
         spark.stop()
-
-
-def control_dsn(settings: Settings, home: Home) -> str:
-    """Where the control database is: what the settings say, else the home's own server."""
-    if settings.control_dsn is not None:
-        return settings.control_dsn.get_secret_value()
-    return EmbeddedPostgres(home.postgres).dsn(CONTROL_DATABASE)
 
 
 def free_port() -> int:
