@@ -30,6 +30,8 @@ SESSION_DEFAULTS: Mapping[str, str] = {
     # Change tables are many and small: 50 partitions a snapshot cost seconds (design/performance.md, 3).
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # It would list all files of a small table in that file, and runs a job for each new table to do so.
+    "spark.databricks.delta.allFilesInCrc.enabled": "false",
     # The default store asks the shell about every local file, which is half of a commit. This one, too, looks
     # whether the entry exists and then renames; both leave it to us that one process writes a table.
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
