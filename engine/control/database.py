@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Self
 
-from sqlalchemy import delete, text, update
+from sqlalchemy import delete, func, text, update
 
 from engine.control.connections import Connections, database_id
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
@@ -83,7 +83,9 @@ class ControlDatabase:
                 connection.execute(delete(table).where(table.c.database_id == key))
             # A capture process that still believes in its lease must publish nothing more.
             connection.execute(
-                update(leases).where(leases.c.database_id == key).values(token=leases.c.token + 1)
+                update(leases)
+                .where(leases.c.database_id == key)
+                .values(token=leases.c.token + 1, expires=func.clock_timestamp())
             )
             connection.execute(
                 update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)

@@ -116,3 +116,13 @@ def test_an_enabling_that_was_cut_short_can_be_taken_back(engine, enabled, contr
 def test_a_password_goes_into_the_uri(dsn, expected):
     assert with_password(dsn, "p@s") == expected
     assert psycopg.conninfo.conninfo_to_dict(expected)["password"] == "p@s"
+
+
+def test_a_disabled_database_is_free_for_the_next_capture_process(engine, enabled, control):
+    before = control.leases.acquire(enabled, "agent", 30)
+    control.leases.release(before)
+    engine.disable_db(enabled)
+    engine.enable_db(enabled)
+    after = control.leases.acquire(enabled, "agent", 30)
+    assert after is not None
+    assert after.token > before.token
