@@ -103,7 +103,7 @@ class Operation:
     def _watched(self, spark: Any) -> Iterator[None]:
         thread = threading.get_ident()
 
-        def report(stages: Any, _inflight: int, _operation: str | None, _done: bool) -> None:
+        def report(stages: Any, **_rest: Any) -> None:
             if threading.get_ident() == thread:
                 self._report(list(stages or ()))
 

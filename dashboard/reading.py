@@ -5,23 +5,27 @@ Filters and order are Spark expressions on the DataFrame the engine returns; not
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
-
-from engine.engine import Engine
 
 from dashboard.changes import COMMIT_TIME, Change, fold, page_of
 from dashboard.operations import Operation as Work
 from dashboard.ranges import End
-from engine.model.capture_instance import CaptureInstance
+from engine.engine import Engine
+from engine.model.capture_instance import CapturedColumn, CaptureInstance
 from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 
 PAGE = 200
 LATEST = 12
+AT_ONCE = 1000
+"""Rows read straight from the files of a table, at most."""
+_INSTANCE, _VALUES = "capture_instance", "captured_values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +149,33 @@ def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> Ch
     work.step("finding the range")
     from_lsn, to_lsn = resolve(engine, query)
     work.step("reading changes")
+    if (newest := _last_rows(engine, query, to_lsn)) is not None:
+        shown = newest[number * PAGE : (number + 1) * PAGE + 1]
+        changes = fold(page_of(shown, PAGE), query.instance.capture_instance, query.instance.column_names)
+        return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(shown) > PAGE)
     frame = _newest_first(result(engine, query, from_lsn, to_lsn), query.net)
     rows = work.rows(frame.offset(number * PAGE).limit(PAGE + 1))
     shown = page_of(rows, PAGE)
     _add_commit_times(engine, query.database, shown, work)
     changes = fold(shown, query.instance.capture_instance, query.instance.column_names)
     return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(rows) > PAGE)
+
+
+def _last_rows(engine: Engine, query: ChangeQuery, to_lsn: Lsn) -> list[dict[str, Any]] | None:
+    """The last rows of an unfiltered query, newest first, without Spark; None where only Spark can tell."""
+    if query.last is None or query.last > AT_ONCE or query.net or query.filter:
+        return None
+    name_ = query.instance.capture_instance
+    tables = engine.newest_changes(query.database, query.last * 2, name_)
+    if tables is None or name_ not in tables:
+        return None
+    without = Operation.UPDATE_OLD if query.row_filter_option == "all" else None
+    rows = [
+        row
+        for row in _newest_rows(tables[name_])
+        if row[START_LSN] <= str(to_lsn) and row[OPERATION] != without
+    ]
+    return rows[: query.last]
 
 
 def count(engine: Engine, query: ChangeQuery, work: Work) -> int:
@@ -183,9 +208,31 @@ def read_latest(
     high: Lsn,
     work: Work,
 ) -> tuple[Change, ...]:
-    """The newest changes over all instances, from no further back than the last scans that found some."""
-    since = recent_start(sessions, LATEST * 2)
-    return _across(engine, instances, since, high, LATEST * 2, work)[:LATEST]
+    """The newest changes over all instances; by Spark only where the lake's files can't be read from here."""
+    database = instances[0].database
+    tables = engine.newest_changes(database, LATEST * 2)
+    if tables is None:
+        since = recent_start(sessions, LATEST * 2)
+        return _across(engine, instances, since, high, LATEST * 2, work)[:LATEST]
+    changes: list[Change] = []
+    for instance in instances:
+        if instance.capture_instance in tables:
+            rows = _newest_rows(tables[instance.capture_instance])[: LATEST * 2]
+            changes += fold(rows, instance.capture_instance, instance.column_names)
+    changes.sort(key=lambda change: (change.start_lsn, change.seqval or ""), reverse=True)
+    return tuple(changes[:LATEST])
+
+
+def _newest_rows(table: Any) -> list[dict[str, Any]]:
+    """Rows of `Engine.newest_changes`, newest first, with their commit times."""
+    rows: list[dict[str, Any]] = sorted(table.to_pylist(), key=_place, reverse=True)
+    for row in rows:
+        row[COMMIT_TIME] = _utc(row.get("tran_end_time"))
+    return rows
+
+
+def _place(row: dict[str, Any]) -> tuple[str, str, int]:
+    return str(row[START_LSN]), str(row[SEQVAL]), int(row[OPERATION])
 
 
 def read_transaction(
@@ -211,18 +258,44 @@ def recent_start(sessions: Sequence[ScanSession], wanted: int) -> Lsn | None:
 def _across(
     engine: Engine, instances: Sequence[CaptureInstance], start: Lsn | None, end: Lsn, limit: int, work: Work
 ) -> tuple[Change, ...]:
-    known = [i for i in instances if i.start_lsn is not None and i.start_lsn <= end]
+    """Changes of several instances in one Spark job; values come as text, since their columns differ."""
+    frames = [
+        _as_texts(engine, instance, max(instance.start_lsn, start or instance.start_lsn), end)
+        for instance in instances
+        if instance.start_lsn is not None and instance.start_lsn <= end
+    ]
+    if not frames:
+        return ()
+    newest = _newest_first(reduce(lambda one, other: one.union(other), frames), net=False)
+    rows = page_of(work.rows(newest.limit(limit + 1)), limit)
+    _add_commit_times(engine, instances[0].database, rows, work)
     changes: list[Change] = []
-    for instance in known:
-        low = engine.get_min_lsn(instance.database, instance.capture_instance)
-        frame = engine.get_all_changes(
-            instance.database, instance.capture_instance, max(low, start or low), end, "all update old"
-        )
-        rows = page_of(work.rows(_newest_first(frame, net=False).limit(limit + 1)), limit)
-        _add_commit_times(engine, instance.database, rows, work)
-        changes += fold(rows, instance.capture_instance, instance.column_names)
+    for instance in instances:
+        mine = [row | json.loads(row[_VALUES]) for row in rows if row[_INSTANCE] == instance.capture_instance]
+        changes += fold(mine, instance.capture_instance, instance.column_names)
     changes.sort(key=lambda change: (change.start_lsn, change.seqval or ""), reverse=True)
     return tuple(changes)
+
+
+def _as_texts(engine: Engine, instance: CaptureInstance, from_lsn: Lsn, to_lsn: Lsn) -> Any:
+    frame = engine.get_all_changes(
+        instance.database, instance.capture_instance, from_lsn, to_lsn, "all update old"
+    )
+    texts = ", ".join(f"{_text_of(column)} AS {name(column.column_name)}" for column in instance.columns)
+    metadata = [name(column) for column in (START_LSN, SEQVAL, OPERATION, UPDATE_MASK)]
+    return frame.selectExpr(
+        f"{literal(instance.capture_instance)} AS {_INSTANCE}",
+        *metadata,
+        f"to_json(struct({texts})) AS {_VALUES}",
+    )
+
+
+def _text_of(column: CapturedColumn) -> str:
+    """A column as the text that `format.cell` would make of it."""
+    quoted = name(column.column_name)
+    if column.lake_type == "binary":
+        return f"concat('0x', hex({quoted}))"
+    return f"CAST({quoted} AS STRING)"
 
 
 def count_by_operation(engine: Engine, instance: CaptureInstance, work: Work) -> dict[Operation, int]:

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from engine.engine import Engine
-from engine.monitoring.status import EngineStatus
 
-from engine.errors import CdcError
+from engine.engine import Engine
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import Job, JobType
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
+from engine.monitoring.status import DatabaseStatus, EngineStatus
 from engine.sources.base import SlotState
 
 _log = structlog.get_logger(__name__)
@@ -29,6 +28,9 @@ TICK = 2.0
 
 ATTENTION = timedelta(seconds=40)
 """How long after the last look snapshots go on (longer than the slowest refresh interval)."""
+
+SESSIONS = 200
+"""Newest sessions of the present agent run that a page lists."""
 
 HISTORY = timedelta(hours=24)
 """How far back sessions are kept for charts."""
@@ -141,31 +143,22 @@ class SnapshotFeed:
         return Snapshot(last.taken, last.status, last.databases, error)
 
     def _take(self) -> Snapshot:
-        engine, now = self._connect(), self._clock()
-        views = tuple(self._view(engine, database, now) for database in engine.databases())
-        return Snapshot(now, engine.status(), views)
+        engine = self._connect()
+        status = engine.status()
+        views = tuple(self._view(engine, database, status.taken) for database in status.databases)
+        return Snapshot(status.taken, status, views)
 
-    def _view(self, engine: Engine, database: SourceDatabase, now: datetime) -> DatabaseView:
-        name = database.name
-        if not database.is_cdc_enabled:
-            return DatabaseView(database, engine.watermarks(name), (), (), (), (), (), None)
-        history = self._sessions.setdefault(name, _Sessions()).read_on(engine, name, now)
+    def _view(self, engine: Engine, status: DatabaseStatus, now: datetime) -> DatabaseView:
+        facts, name = status.facts, status.name
+        if not facts.database.is_cdc_enabled:
+            return DatabaseView(facts.database, facts.watermarks, (), (), (), (), (), None)
         return DatabaseView(
-            database=database,
-            watermarks=engine.watermarks(name),
-            instances=tuple(engine.help_change_data_capture(name)),
-            jobs=tuple(engine.help_jobs(name)),
-            sessions=tuple(engine.scan_sessions(name, limit=100)),
-            history=history,
-            errors=tuple(engine.scan_errors(name)),
-            slot=_slot(engine, name),
+            database=facts.database,
+            watermarks=facts.watermarks,
+            instances=tuple(facts.instances),
+            jobs=status.jobs,
+            sessions=tuple(engine.scan_sessions(name, limit=SESSIONS)),
+            history=self._sessions.setdefault(name, _Sessions()).read_on(engine, name, now),
+            errors=tuple(facts.errors),
+            slot=facts.slot,
         )
-
-
-def _slot(engine: Engine, database: str) -> SlotState | None:
-    """The slot where the source answers; when it doesn't, `Engine.status` says so as a finding."""
-    try:
-        return engine.slot(database)
-    except CdcError as error:
-        _log.info("slot_unknown", database=database, error=str(error))
-        return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from engine.control import ControlDatabase
 from engine.errors import InvalidObjectName
 from engine.lake.tables import Lake
+from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import Job, JobType
 from engine.model.lsn import Lsn
@@ -28,6 +29,7 @@ from engine.sources.registry import Sources
 from engine.spark_client import SparkClient
 
 if TYPE_CHECKING:
+    from pyarrow import Table
     from pyspark.sql import DataFrame, SparkSession
 
 SESSIONS_SHOWN = 1000
@@ -69,6 +71,7 @@ class Engine:
         self._sources = sources
         self._lake = lake
         self._spark = spark
+        self._tail = TableTail()
         self._on_close = on_close
         self._databases = Databases(control, sources, secrets)
         self._tables = Tables(control, self._databases, clock)
@@ -238,6 +241,27 @@ class Engine:
         from engine.query.all_changes import all_changes  # imports pyspark
 
         return all_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
+
+    def newest_changes(
+        self, database: str, count: int, capture_instance: str | None = None
+    ) -> dict[str, Table] | None:
+        """The newest rows of one capture instance, or of each, with their commit times and without Spark.
+
+        By name of the instance; at least ``count`` rows each, in log order, columns as
+        `engine.query.newest_changes`. None where files can't tell: the lake is not in a local folder, its
+        log was cut, nothing is published. Ask `get_all_changes` then.
+        """
+        high = self.get_max_lsn(database)
+        if high is None:
+            return None
+        from engine.query.newest_changes import newest_changes
+
+        instances = [
+            instance
+            for instance in self._control.instances.list(database)
+            if instance.start_lsn is not None and capture_instance in (None, instance.capture_instance)
+        ]
+        return newest_changes(self._tail, self._lake, database, instances, high, count)
 
     def get_net_changes(
         self,

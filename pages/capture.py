@@ -37,7 +37,7 @@ def job() -> None:
 view = state.selected()
 if view is None:
     first_steps.no_database()
-elif view.capture_job is None:
+elif first_steps.is_first(view) or view.capture_job is None:
     first_steps.no_table(view)
 else:
     state.live(job)

@@ -8,7 +8,7 @@ from dashboard.components import explorer, first_steps
 view = state.selected()
 if view is None:
     first_steps.no_database()
-elif not view.instances:
+elif first_steps.is_first(view):
     first_steps.no_table(view)
 else:
     explorer.explorer(view)

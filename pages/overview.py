@@ -18,7 +18,7 @@ def at_a_glance() -> None:
     view = state.selected()
     if view is None:
         first_steps.no_database()
-    elif not view.instances:
+    elif first_steps.is_first(view):
         first_steps.no_table(view)
     else:
         kpi_row(view)
@@ -28,7 +28,7 @@ def at_a_glance() -> None:
 def in_detail() -> None:
     """Latest changes and the course of the selected database."""
     view = state.selected()
-    if view is None or not view.instances:
+    if view is None or first_steps.is_first(view):
         return
     latest_changes(view)
     left, right = st.columns(2)

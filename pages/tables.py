@@ -20,7 +20,7 @@ def timeline() -> None:
 view = state.selected()
 if view is None:
     first_steps.no_database()
-elif not view.instances:
+elif first_steps.is_first(view):
     first_steps.no_table(view)
 else:
     enable_button(view)

@@ -42,9 +42,19 @@ def _connect(name: str, dsn: str) -> None:
     st.rerun()
 
 
+def is_first(view: DatabaseView) -> bool:
+    """Whether nothing of this database is captured yet, or the first tables are just being enabled."""
+    operation = state.operations().get(_key(view))
+    return not view.instances or (operation is not None and operation.is_active)
+
+
+def _key(view: DatabaseView) -> str:
+    return f"enable_everything:{view.name}"
+
+
 def no_table(view: DatabaseView) -> None:
     """A connected database without capture instances: capture everything, or choose."""
-    key = f"enable_everything:{view.name}"
+    key = _key(view)
     operation = state.operations().get(key)
     with st.container(border=True):
         st.markdown(f"### No table of {escaped(view.name)} is captured yet", anchors=False)

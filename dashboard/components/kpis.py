@@ -23,6 +23,7 @@ def kpi_row(view: DatabaseView) -> None:
         fmt.duration(round(points[-1].latency, 2)) if points else fmt.DASH,
         help=glossary.LATENCY,
         border=True,
+        height="stretch",
         chart_data=sessions.sparkline([point.latency for point in points]) or None,
     )
     grid.metric(
@@ -30,6 +31,7 @@ def kpi_row(view: DatabaseView) -> None:
         fmt.rate(rate, "tran/s"),
         help=glossary.THROUGHPUT,
         border=True,
+        height="stretch",
         chart_data=sessions.sparkline([bucket.transactions for bucket in buckets[:-1]]) or None,
     )
     grid.metric(
@@ -37,6 +39,7 @@ def kpi_row(view: DatabaseView) -> None:
         fmt.DASH if total is None else f"{fmt.number(total.command_count)} cmd",
         help=glossary.CAPTURED,
         border=True,
+        height="stretch",
         chart_data=sessions.sparkline([bucket.commands for bucket in buckets[:-1]]) or None,
     )
     high = view.watermarks.last_commit_time

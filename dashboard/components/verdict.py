@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import streamlit as st
-from engine.monitoring.status import Finding
 
 from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.problem import escaped
 from dashboard.snapshot import DatabaseView, Snapshot
 from dashboard.theme import STATUS
+from engine.monitoring.diagnosis import Finding
 
 CHECKS = (
     "the agent runs and serves queries",
@@ -56,7 +56,7 @@ def seconds_behind(view: DatabaseView) -> float | None:
 
 
 def _finding(finding: Finding, is_in_sentence: bool) -> None:
-    look = STATUS.get(str(getattr(finding, "verdict", "attention")), STATUS["attention"])
+    look = STATUS[str(finding.verdict)]
     since = f" · since {fmt.moment_and_age(finding.since, state.now())}" if finding.since else ""
     text = "" if is_in_sentence else f": {escaped(finding.text)}"
     st.markdown(f":{look.colour}[{look.icon}] **{escaped(finding.subject)}**{text}{since}")

@@ -1,0 +1,100 @@
+"""The newest rows of a Delta table, straight from its log and files: milliseconds, no Spark job.
+
+For what a page shows at every tick. Only our own appends are understood: log entries that add files
+whose rows are in log order. Where that does not hold, callers ask Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.lake.parquet_files import local_folder
+from engine.model.lsn import Lsn
+
+
+class _LogIsCutError(Exception):
+    """Entries that would be needed are no longer in the log, only in its checkpoint."""
+
+
+class TableTail:
+    """Reads the ends of local tables. Remembers where each log ended, so its folder is listed once."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, int] = {}
+
+    def newest(self, path: str, schema: pa.Schema, position: str, upto: Lsn, count: int) -> pa.Table | None:
+        """The last ``count`` rows (or a few more) that are not above ``upto``, in log order.
+
+        schema: the table's columns; position: the one with the rows' LSN. None where the table is not in
+        a local folder, not there, or its log does not reach back far enough.
+        """
+        folder = local_folder(path)
+        version = None if folder is None else self._version(folder)
+        if folder is None or version is None:
+            return None
+        parts: list[pa.Table] = []
+        try:
+            for file in _files(folder, version, position, str(upto)):
+                for rows in _row_groups(folder / file, schema, position, str(upto)):
+                    parts.insert(0, rows)
+                    if sum(len(part) for part in parts) >= count:
+                        return pa.concat_tables(parts)
+        except _LogIsCutError:
+            return None
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    def _version(self, folder: Path) -> int | None:
+        """The newest version of the table; None without one."""
+        log = folder / "_delta_log"
+        version = self._versions.get(str(folder))
+        if version is None or not _entry(log, version).exists():
+            version = max((int(p.stem) for p in log.glob("*.json") if p.stem.isdecimal()), default=None)
+        if version is None:
+            return None
+        while _entry(log, version + 1).exists():
+            version += 1
+        self._versions[str(folder)] = version
+        return version
+
+
+def _entry(log: Path, version: int) -> Path:
+    return log / f"{version:020d}.json"
+
+
+def _files(folder: Path, version: int, position: str, upto: str) -> Iterator[str]:
+    """Data files, newest first, that are still in the table and may hold rows up to ``upto``."""
+    removed: set[str] = set()
+    for number in range(version, -1, -1):
+        entry = _entry(folder / "_delta_log", number)
+        if not entry.exists():
+            raise _LogIsCutError
+        actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line]
+        removed |= {action["remove"]["path"] for action in actions if "remove" in action}
+        for action in reversed(actions):
+            added = action.get("add")
+            if added and added["path"] not in removed and _smallest(added, position) <= upto:
+                yield unquote(added["path"])
+
+
+def _smallest(add: dict[str, Any], position: str) -> str:
+    smallest = json.loads(add.get("stats") or "{}").get("minValues", {}).get(position, "")
+    return str(smallest)
+
+
+def _row_groups(file: Path, schema: pa.Schema, position: str, upto: str) -> Iterator[pa.Table]:
+    """Rows of one file up to ``upto``, its last row group first.
+
+    Columns are renamed by place: with column mapping their names in Parquet are not the table's.
+    """
+    with pq.ParquetFile(file) as parquet:
+        for group in range(parquet.num_row_groups - 1, -1, -1):
+            rows = parquet.read_row_group(group).rename_columns(schema.names)
+            yield rows.filter(pc.less_equal(rows[position], upto)).cast(schema)
