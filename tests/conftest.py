@@ -47,7 +47,8 @@ def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[[], str]]:
     with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
         for name in made:
             connection.execute(
-                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s AND active",
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+                " WHERE database = %s AND active",
                 [name],
             )
             connection.execute(

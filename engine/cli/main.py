@@ -6,10 +6,6 @@ import logging
 import sys
 
 import structlog
-import logging
-import sys
-
-import structlog
 import typer
 
 from engine.cli import (
