@@ -64,7 +64,8 @@ class CdcSchemaExists(CdcError):
 
     number = 22906
     shape = (
-        "Database '{0}' cannot be enabled: it already has a user or schema named 'cdc'. Drop or rename it."
+        "Database '{0}' cannot be enabled: it already has a user or schema named 'cdc'. "
+        "Drop or rename it; where an enabling was cut short, disable the database first."
     )
 
 
@@ -80,20 +81,6 @@ class ObjectsNotDropped(CdcError):
 
     number = 22913
     shape = "Could not drop the change data capture objects in database '{0}': {1}"
-
-
-class DatabaseNotMarkedEnabled(CdcError):
-    """The source could not be marked as enabled: command, error number and text of the source follow."""
-
-    number = 22830
-    shape = "Could not mark database {0} as enabled: command '{1}' failed with error {2}: '{3}'."
-
-
-class DatabaseNotMarkedDisabled(CdcError):
-    """The source could not be marked as not enabled: command, error number and text of the source follow."""
-
-    number = 22831
-    shape = "Could not mark database {0} as not enabled: command '{1}' failed with error {2}: '{3}'."
 
 
 # Enabling a table
@@ -310,16 +297,6 @@ class TableNotUnmarked(CdcError):
     shape = "Could not mark table {0} as not enabled: command '{1}' failed with error {2}: '{3}'."
 
 
-class TableTruncateRefused(CdcError):
-    """TRUNCATE of a tracked table cannot be captured row by row."""
-
-    number = 4711
-    shape = (
-        "Cannot truncate table '{0}' because it is published for replication or enabled for change "
-        "data capture."
-    )
-
-
 # Metadata
 
 
@@ -328,13 +305,6 @@ class SchemaWithoutName(CdcError):
 
     number = 22972
     shape = "Give both @source_schema and @source_name, or neither."
-
-
-class ObjectMissingOrDenied(CdcError):
-    """The capture instance does not exist, or the caller may not see it."""
-
-    number = 22981
-    shape = "Object does not exist or access is denied."
 
 
 # Jobs
@@ -375,13 +345,6 @@ class PollingIntervalOutOfRange(CdcError):
     shape = "The value of @pollinginterval must be from 0 to 86399 seconds (24 hours)."
 
 
-class RetentionForCapture(CdcError):
-    """@retention or @threshold was given for a capture job."""
-
-    number = 22995
-    shape = "@retention and @threshold cannot be given for a capture job."
-
-
 class CaptureParametersForCleanup(CdcError):
     """Parameters of the capture job were given for a cleanup job."""
 
@@ -404,13 +367,6 @@ class ScanAlreadyRunning(CdcError):
 
     number = 22903
     shape = "Another session ({0}) already reads the log of database '{1}' for change data capture."
-
-
-class MappingNotWritten(CdcError):
-    """Rows could not be added to cdc.lsn_time_mapping."""
-
-    number = 22858
-    shape = "Could not add entries to cdc.lsn_time_mapping: {0}"
 
 
 class LogRecordsNotProcessed(CdcError):
@@ -459,13 +415,6 @@ class InvalidObjectName(CdcError):
 
     number, severity, state = 208, 16, 1
     shape = "Invalid object name '{0}'."
-
-
-class SelectDenied(CdcError):
-    """The caller may not read the change data."""
-
-    number, severity, state = 229, 14, 5
-    shape = "The SELECT permission was denied on the object '{0}', database '{1}', schema 'cdc'."
 
 
 class InvalidTimeOperator(CdcError):
@@ -564,13 +513,6 @@ class ControlUnreachable(CdcError):
 
     number = 50011
     shape = "The control database cannot be reached: {0} Start it: highwater start"
-
-
-class BadDsn(CdcError):
-    """A DSN that is no libpq URI: the reason follows, never the DSN (it may hold a password)."""
-
-    number = 50012
-    shape = "The DSN is not a valid libpq URI: {0}. Write postgresql://user:password@host:port/database"
 
 
 class DemoNamesTaken(CdcError):

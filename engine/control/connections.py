@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine, select
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, select
 
 from engine.control.schema import databases
 from engine.errors import ControlUnreachable, UnknownDatabase
 
 CONNECT_TIMEOUT = 5
+_NO_TABLES = ("42P01", "3F000")
+"""SQLSTATE of an undefined table and an undefined schema."""
+_NO_SERVER = ("08", "57")
+"""SQLSTATE classes of connection failure and of an operator's intervention (shutdown, crash)."""
 
 
 class Connections:
@@ -23,6 +27,7 @@ class Connections:
         self.engine: Engine = create_engine(
             "postgresql+psycopg://", creator=self.connect, pool_size=4, max_overflow=12, pool_pre_ping=True
         )
+        event.listen(self.engine, "handle_error", _as_unreachable)
         self.begin = self.engine.begin
         self.read = self.engine.execution_options(isolation_level="AUTOCOMMIT").connect
         self.snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ").connect
@@ -42,6 +47,18 @@ class Connections:
     def close(self) -> None:
         """Closes idle connections of the pool."""
         self.engine.dispose()
+
+
+def _as_unreachable(context: ExceptionContext) -> None:
+    """Raises ControlUnreachable in the place of an error that means: no server, or no tables yet."""
+    error = context.original_exception
+    state = getattr(error, "sqlstate", None) or ""
+    if context.is_pre_ping:
+        return  # the pool opens another connection
+    if state in _NO_TABLES:
+        raise ControlUnreachable("it has no tables yet.") from error
+    if context.is_disconnect or state[:2] in _NO_SERVER:
+        raise ControlUnreachable(" ".join(str(error).split())) from error
 
 
 def database_id(connection: Connection, name: str, *, lock: bool = False) -> int:

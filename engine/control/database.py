@@ -76,20 +76,20 @@ class ControlDatabase:
         """Takes a database back to never enabled; its folders are listed to be cleared away."""
         with self._connections.begin() as connection:
             key = database_id(connection, database, lock=True)
-            drop_instances(connection, key, self._object_ids(database))
-            drop_mapping(connection, key)
-            remove_jobs(connection, key)
-            for table in (watermarks, scan_sessions, scan_runs, scan_errors):
-                connection.execute(delete(table).where(table.c.database_id == key))
-            # A capture process that still believes in its lease must publish nothing more.
+            # First of all: a capture process that still believes in its lease must publish nothing more.
             connection.execute(
                 update(leases)
                 .where(leases.c.database_id == key)
                 .values(token=leases.c.token + 1, expires=func.clock_timestamp())
             )
+            remove_jobs(connection, key)
+            for table in (watermarks, scan_sessions, scan_runs, scan_errors):
+                connection.execute(delete(table).where(table.c.database_id == key))
             connection.execute(
                 update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)
             )
+            drop_instances(connection, key, self._object_ids(database))
+            drop_mapping(connection, key)
             notify(connection, JOBS, database)
 
     def _object_ids(self, database: str) -> tuple[int, ...]:

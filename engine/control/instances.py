@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from engine.control.connections import Connections, database_id
@@ -131,15 +131,14 @@ def recognise_instance(connection: Connection, key: int, instance: CaptureInstan
     was_dropped = select(dropped_tables.c.object_id).where(dropped_tables.c.object_id == instance.object_id)
     if connection.scalar(was_dropped) is not None:
         return
-    statement = upsert(change_tables).values(_row(key, instance))
-    statement = statement.on_conflict_do_update(
-        index_elements=[change_tables.c.object_id],
-        set_={"start_lsn": func.coalesce(change_tables.c.start_lsn, statement.excluded.start_lsn)},
-    )
-    connection.execute(statement)
-    known = select(captured_columns.c.object_id).where(captured_columns.c.object_id == instance.object_id)
-    if connection.execute(known.limit(1)).one_or_none() is None:
+    new = upsert(change_tables).values(_row(key, instance)).on_conflict_do_nothing()
+    if connection.scalar(new.returning(change_tables.c.object_id)) is not None:
         _insert_columns(connection, instance)
+        return
+    # It is known already, or its name is another's by now: then it was dropped since.
+    mine = change_tables.c.object_id == instance.object_id
+    known = update(change_tables).where(mine, change_tables.c.start_lsn.is_(None))
+    connection.execute(known.values(start_lsn=instance.start_lsn))
 
 
 def end_instances(connection: Connection, key: int, ended: Sequence[int]) -> None:

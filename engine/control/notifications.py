@@ -68,15 +68,17 @@ class Listener:
 @contextmanager
 def listen(connections: Connections, *channels: str) -> Iterator[Listener]:
     """A listener on these channels: whatever is notified from now on is not missed."""
-    connection = connections.connect(autocommit=True)
-    try:
-        if JOBS in channels:
-            connection.execute(sql.SQL("SET application_name = {}").format(AGENT_NAME))
-        for channel in channels:
-            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+    with connections.connect(autocommit=True) as connection:
+        try:
+            if JOBS in channels:
+                # A host that goes down takes its sign of life along: the server asks after it.
+                connection.execute("SET tcp_keepalives_idle = 15")
+                connection.execute(sql.SQL("SET application_name = {}").format(AGENT_NAME))
+            for channel in channels:
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        except psycopg.OperationalError as error:
+            raise ControlUnreachable(" ".join(str(error).split())) from error
         yield Listener(connection)
-    finally:
-        connection.close()
 
 
 def notify(connection: Connection, channel: str, payload: str) -> None:

@@ -90,6 +90,13 @@ def test_the_log_does_not_bring_back_a_dropped_instance(control, token):
     assert control.instances.list("hr") == []
 
 
+def test_the_log_does_not_bring_back_an_instance_whose_name_is_another_s(control, token):
+    with control.instances.add(an_instance(2)):
+        pass
+    control.publish(a_publication(token, recognised=(replace(an_instance(1), start_lsn=Lsn.at(90)),)))
+    assert control.instances.list("hr") == [an_instance(2)]
+
+
 def test_an_ended_instance_leaves_nothing(control, token):
     with control.instances.add(an_instance(), CaptureParameters()):
         pass
