@@ -53,9 +53,9 @@ class Home:
         """
         try:
             self._check_is_ours()
-            for folder in (self.folder, self.lake, self.run, self.log):
-                folder.mkdir(parents=True, exist_ok=True)
-            self.secrets.mkdir(mode=0o700, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.lake, self.run, self.log, self.secrets):
+                folder.mkdir(mode=0o700, exist_ok=True)  # others' data: for this user alone
             self._check_writable()
             self._check_space(minimum_free)
             if not self._version_file.exists():

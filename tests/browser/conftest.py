@@ -30,6 +30,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 120
 DEMO = "demo"
 
@@ -103,9 +104,8 @@ def wait_for_health(url: str, process: subprocess.Popen[bytes], log: Path) -> No
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium with a fresh profile."""
-    executable = (
-        os.environ.get("HIGHWATER_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
+    found = [path for name in CHROMIUMS if (path := shutil.which(name))]
+    executable = os.environ.get("HIGHWATER_CHROMIUM") or (found[0] if found else None)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield started
