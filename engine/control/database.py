@@ -11,7 +11,6 @@ from engine.control.connections import Connections, database_id
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
 from engine.control.jobs import JobRepository, remove_jobs
 from engine.control.leases import LeaseRepository
-from engine.control.migrate import migrate
 from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
 from engine.control.publication import Publication, publish
 from engine.control.scan_errors import ScanErrorRepository
@@ -44,6 +43,9 @@ class ControlDatabase:
 
     def migrate(self) -> None:
         """Brings the schema to this version's. Raises HomeTooNew when it is newer already."""
+        # Alembic takes a tenth of a second to import, and only the agent migrates.
+        from engine.control.migrate import migrate
+
         migrate(self._connections.engine)
 
     def close(self) -> None:
