@@ -156,8 +156,6 @@ class EmbeddedPostgres:
         if os.geteuid() == 0:
             user = _server_user()
             os.chown(new, user.pw_uid, user.pw_gid)
-            _let_pass(new)
-            _let_pass(_binaries())
         arguments = ["--auth=trust", "--encoding=UTF8", "-U", "postgres", "-D", str(new)]
         # The server's own collation: the same whatever locale the machine has, or lacks.
         arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
@@ -285,6 +283,8 @@ class EmbeddedPostgres:
         """Runs one of PostgreSQL's programs as the owner of the data folder. Raises CalledProcessError."""
         as_owner: dict[str, object] = {}
         if os.geteuid() == 0:
+            _let_pass(owner or self.folder)
+            _let_pass(_binaries())
             found = (owner or self.folder).stat()
             as_owner = {"user": found.st_uid, "group": found.st_gid, "extra_groups": []}
         run_program(_binaries() / program, arguments, **as_owner)
