@@ -6,6 +6,7 @@ import itertools
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,9 +24,16 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+def short_folder() -> Iterator[Path]:
+    """A folder of this run, not below pytest's: another run's start closes that to servers run by root."""
+    with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres(short_folder: Path) -> Iterator[EmbeddedPostgres]:
     """The server shared by all tests: durable enough to be killed, not to lose power."""
-    server = EmbeddedPostgres(tmp_path_factory.mktemp("server") / "pg", {"fsync": "off"})
+    server = EmbeddedPostgres(short_folder / "pg", {"fsync": "off"})
     server.start()
     yield server
     server.stop()

@@ -43,8 +43,9 @@ def status(
 ) -> None:
     """Show capture jobs: of one database, or of all without -d."""
     with opened(home) as engine:
-        names = [each.name for each in engine.databases()]
-        if database is not None:
+        if database is None:
+            names = [each.name for each in engine.databases() if each.is_cdc_enabled]
+        else:
             names = [engine.database(database).name]
         for job in (job for name in names for job in engine.help_jobs(name)):
             if job.job_type is JobType.CAPTURE:
@@ -54,7 +55,7 @@ def status(
 def as_text(job: Job) -> str:
     """One line on a job, a second where its parameters take effect only after a restart."""
     line = f"{job.name}: {job.state} since {job.since:%Y-%m-%d %H:%M:%S} UTC; {_parameters(job.configured)}"
-    if job.message:
+    if job.message and job.message != f"{job.state.capitalize()}.":
         line += f"\n  {job.message}"
     if job.running is not None and job.running != job.configured:
         line += f"\n  still runs with {_parameters(job.running)}: stop and start it"
