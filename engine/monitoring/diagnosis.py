@@ -29,7 +29,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong. ``since`` is UTC, None where nobody knows; ``fix`` a command or statement."""
+    """One thing that is wrong. ``since`` is UTC, None where nobody knows.
+
+    ``fix`` is a command or statement to paste, empty where help is on its way.
+    """
 
     verdict: Verdict
     subject: str
@@ -85,12 +88,16 @@ def diagnose(
     agent_is_alive: bool,
     now: datetime,
     thresholds: Thresholds | None = None,
+    is_supervised: bool = False,
 ) -> tuple[Finding, ...]:
-    """Everything that is wrong, the worst first."""
+    """Everything that is wrong, the worst first.
+
+    is_supervised: a supervisor is there, which starts the agent when it is away.
+    """
     limits = thresholds or Thresholds()
     findings: list[Finding] = []
     if not agent_is_alive:
-        findings.append(_agent_away(databases))
+        findings.append(_agent_away(databases, is_supervised))
     for facts in databases:
         if facts.database.is_cdc_enabled:
             findings += _of_database(facts, agent_is_alive, now, limits)
@@ -108,20 +115,21 @@ def _of_database(
         yield from _latency(facts, limits)
 
 
-def _agent_away(databases: Sequence[DatabaseFacts]) -> Finding:
+def _agent_away(databases: Sequence[DatabaseFacts], is_supervised: bool) -> Finding:
     wanted = [job.name for facts in databases for job in facts.jobs if job.wanted]
     published = [
         facts.watermarks.published_at for facts in databases if facts.watermarks.published_at is not None
     ]
+    what = "The agent is being started" if is_supervised else "The agent is not running"
+    effect = (
+        f"{', '.join(wanted)} cannot run, and sources keep their log." if wanted else "nothing runs jobs."
+    )
     return Finding(
         Verdict.FAILING if wanted else Verdict.ATTENTION,
         "Agent",
-        "The agent is not running: "
-        + (
-            f"{', '.join(wanted)} cannot run, and sources keep their log." if wanted else "nothing runs jobs."
-        ),
+        f"{what}: {effect}",
         max(published, default=None) if wanted else None,
-        START_AGENT,
+        "" if is_supervised else START_AGENT,
     )
 
 

@@ -108,13 +108,15 @@ class StatusReader:
             for database in registered
         ]
         now = self._clock()
-        findings = diagnose(facts, alive, now)
+        processes = tuple(self._processes())
+        supervised = any(process.name == "supervisor" for process in processes)
+        findings = diagnose(facts, alive, now, is_supervised=supervised)
         return EngineStatus(
             taken=now,
             verdict=verdict_of(findings),
             findings=findings,
             agent_is_alive=alive,
-            processes=tuple(self._processes()),
+            processes=processes,
             databases=tuple(
                 DatabaseStatus(each, tuple(as_seen(job, alive) for job in each.jobs)) for each in facts
             ),

@@ -73,6 +73,12 @@ def test_without_an_agent_jobs_do_not_run():
     assert finding.fix == "highwater start"
 
 
+def test_a_supervisor_starts_the_agent_by_itself():
+    [finding] = diagnose([HEALTHY], False, NOW, is_supervised=True)
+    assert finding.text.startswith("The agent is being started: cdc.hr_capture")
+    assert finding.fix == ""
+
+
 def test_without_an_agent_and_jobs_it_is_worth_a_word():
     assert only(Verdict.ATTENTION, agent_is_alive=False, jobs=(), instances=()).subject == "Agent"
 
