@@ -305,3 +305,14 @@ def test_a_cut_connection_is_unreachable_and_the_next_read_works(accounts: Sourc
     with pytest.raises(SourceUnreachable):
         accounts.log.log_end()
     assert changes_count(accounts.pieces()) == 1
+
+
+def test_a_read_that_needs_a_second_peek_gives_no_transaction_twice(source):
+    source.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    source.track("t")
+    source.pieces()
+    for number in range(3):
+        source.sql(f"INSERT INTO t VALUES ({number})")
+    source.pieces(ReadLimit(maxtrans=2))
+    source.sql("CREATE TABLE elsewhere (x int)")
+    assert [len(piece.transactions) for piece in source.pieces(ReadLimit(maxtrans=2))] == [1]

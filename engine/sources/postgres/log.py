@@ -89,11 +89,12 @@ class PostgresLog:
         Raises ScanAlreadyRunning, LogBroken, SourceUnreachable.
         """
         self._exhausted = False
+        given = after.position
         left, found, changes = limit.maxtrans, False, CHANGES_A_PEEK + self._rows_unconfirmed
-        if self._reading is not None and not self._reading.may_go_on(after.position):
+        if self._reading is not None and not self._reading.may_go_on(given):
             self._drop()
         while left > 0:
-            reading = self._reading or self._peek(after.position, upto.position, changes)
+            reading = self._reading or self._peek(given, upto.position, changes)
             try:
                 shaped = self._next_block(reading, limit.piece_bytes)
             except psycopg.errors.UndefinedFunction as error:
@@ -106,7 +107,7 @@ class PostgresLog:
                     return
                 changes *= 2
                 continue
-            if not reading.takes(after.position, upto.position, left):
+            if not reading.takes(given, upto.position, left):
                 self._exhausted = True
                 return
             with self._reaching():
@@ -117,6 +118,9 @@ class PostgresLog:
             left -= len(piece.transactions) - piece.open_tail
             self._commits.add(piece.transactions[-1].commit_lsn.position)
             yield piece
+            # A peek that follows within this read must not give these again.
+            whole = piece.transactions[: len(piece.transactions) - piece.open_tail]
+            given = whole[-1].commit_lsn.position if whole else given
 
     def _peek(self, after: int, upto: int, changes: int) -> _Reading:
         with self._reaching():
