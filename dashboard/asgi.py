@@ -5,6 +5,10 @@ Served by ``python -m dashboard``, by ``streamlit run dashboard/asgi.py`` or by 
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 
 import plotly
@@ -16,6 +20,14 @@ from starlette.routing import Route
 from dashboard.components.live_plot import PLOTLY_ROUTE
 
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+_NEEDED = (
+    "pandas.io.formats.style",
+    "plotly.graph_objects",
+    "pyarrow.parquet",
+    "dashboard.components.explorer",
+)
 
 
 async def health(_request: Request) -> JSONResponse:
@@ -32,7 +44,23 @@ async def plotly_script(_request: Request) -> FileResponse:
     )
 
 
+@asynccontextmanager
+async def warm(_app: st.App) -> AsyncIterator[None]:
+    """Loads what the first page will need while nobody waits for it yet."""
+    modules = (
+        "pandas.io.formats.style",
+        "plotly.graph_objects",
+        "pyarrow.parquet",
+        "dashboard.components.explorer",
+    )
+    loading = [asyncio.to_thread(import_module, module) for module in modules]
+    task = asyncio.gather(*loading)
+    yield
+    await task
+
+
 app = st.App(
     Path(__file__).with_name("app.py"),
+    lifespan=warm,
     routes=[Route("/api/health", health), Route(PLOTLY_ROUTE, plotly_script)],
 )

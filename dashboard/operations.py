@@ -53,6 +53,7 @@ class Operation:
         self.fraction: float | None = None
         self.submitted = datetime.now(UTC)
         self.finished: datetime | None = None
+        self._ended = threading.Event()
         self._wanted = threading.Event()
         self._wanted.set()
         self._sessions: set[Any] = set()
@@ -66,6 +67,10 @@ class Operation:
     def seconds(self) -> float:
         """How long it took, or has been taking."""
         return ((self.finished or datetime.now(UTC)) - self.submitted).total_seconds()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits that long at most for its end; whether it has ended."""
+        return self._ended.wait(seconds)
 
     def step(self, text: str) -> None:
         """Says what comes next. Raises Cancelled when nobody wants it any more."""
@@ -176,3 +181,4 @@ class Operations:
             _log.warning("operation_failed", operation=operation.title, error=repr(error))
         operation.finished = datetime.now(UTC)
         operation.state = outcome
+        operation._ended.set()

@@ -6,7 +6,7 @@ a new scan between is identical and keeps its zoom.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -72,44 +72,47 @@ class Bucket:
     commands: float | None
 
 
+PAUSE = 15.0
+"""Seconds between two scans that still count as polling; after a longer pause nothing is known of it."""
+
+
 def throughput(sessions: Sequence[ScanSession], start: datetime, end: datetime, step: int) -> list[Bucket]:
     """Transactions and commands per second for each bucket from ``start`` to ``end``.
 
-    A session counts in the bucket of its end (its start while active). A bucket that no session
-    covers has no value; a covered one without transactions is a real zero.
+    What a scan captured came in since the scan before ended: it is spread over that time, whatever
+    the rhythm of buckets and polls. A bucket that no such time covers has no value; a covered one
+    without transactions is a real zero.
     """
     first = int(align(start, step).timestamp()) // step
     count = max(1, int(align_up(end, step).timestamp()) // step - first)
-    transactions, commands, covered = [0] * count, [0] * count, [False] * count
-    for session in without_aggregate(sessions):
-        finished = session.end_time or end
-        low = max(0, int(session.start_time.timestamp()) // step - first)
-        high = min(count - 1, int(finished.timestamp()) // step - first)
-        for index in range(low, high + 1):
-            covered[index] = True
-        if 0 <= high < count and finished >= start:
-            transactions[high] += session.tran_count
-            commands[high] += session.command_count
-    _bridge(covered, max(1, 15 // step))
+    covered, transactions, commands = [0.0] * count, [0.0] * count, [0.0] * count
+    for session, begin, finish in _intervals(sessions, end):
+        length = max(finish - begin, 0.001)
+        low, high = int(begin // step) - first, int(finish // step) - first
+        for index in range(max(0, low), min(count - 1, high) + 1):
+            left = (first + index) * step
+            share = max(0.001, min(finish, left + step) - max(begin, left))
+            covered[index] += share
+            transactions[index] += session.tran_count * share / length
+            commands[index] += session.command_count * share / length
     return [
         Bucket(
             datetime.fromtimestamp((first + index) * step, UTC),
-            transactions[index] / step if covered[index] else None,
-            commands[index] / step if covered[index] else None,
+            transactions[index] / max(covered[index], step / 2) if covered[index] else None,
+            commands[index] / max(covered[index], step / 2) if covered[index] else None,
         )
         for index in range(count)
     ]
 
 
-def _bridge(covered: list[bool], width: int) -> None:
-    """Fills gaps of at most ``width`` buckets: a polling pause between two scans is no outage."""
-    last: int | None = None
-    for index, is_covered in enumerate(covered):
-        if not is_covered:
-            continue
-        if last is not None and 1 < index - last <= width + 1:
-            covered[last + 1 : index] = [True] * (index - last - 1)
-        last = index
+def _intervals(sessions: Iterable[ScanSession], now: datetime) -> Iterator[tuple[ScanSession, float, float]]:
+    """Each session with the time (seconds since 1970) in which its transactions came in."""
+    before: float | None = None
+    for session in without_aggregate(sessions):
+        start, end = session.start_time.timestamp(), (session.end_time or now).timestamp()
+        follows = before is not None and 0 <= start - before <= PAUSE
+        yield session, before if follows and before is not None else start, end
+        before = end
 
 
 @dataclass(frozen=True, slots=True)

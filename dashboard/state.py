@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import streamlit as st
-from engine.engine import Engine
 
 from dashboard.charts.chart import TimeRange
 from dashboard.format import Zone, zone_info
 from dashboard.operations import Operations
 from dashboard.sessions import align_up, bucket_seconds
 from dashboard.snapshot import DatabaseView, Snapshot, SnapshotFeed
+from engine.engine import Engine
 from engine.settings import Settings
 
 RANGES = {
@@ -28,6 +28,7 @@ RANGES = {
 }
 INTERVALS = {"2s": 2.0, "5s": 5.0, "10s": 10.0, "30s": 30.0, "paused": None}
 DEFAULT_INTERVAL = "5s"
+DEFAULT_RANGE = "15m"
 
 
 @st.cache_resource(show_spinner=False)
@@ -84,7 +85,7 @@ def viewer() -> Viewer:
     chosen = st.session_state
     return Viewer(
         database=chosen.get("db"),
-        span=RANGES[chosen.get("range") or "1h"],
+        span=RANGES[chosen.get("range") or DEFAULT_RANGE],
         zone=Zone(chosen.get("tz") or Zone.UTC),
         local=zone_info(st.context.timezone),
         interval=INTERVALS[chosen.get("live") or DEFAULT_INTERVAL],

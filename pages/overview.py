@@ -31,13 +31,14 @@ def in_detail() -> None:
     if view is None or first_steps.is_first(view):
         return
     latest_changes(view)
-    left, right = st.columns(2)
-    with left:
+    latency, throughput, empty = st.columns(3)
+    with latency:
         series.latency_card(view, "o_latency")
-        series.empty_scans_card(view, "o_empty")
-    with right:
+    with throughput:
         series.throughput_card(view, "o_throughput")
-        series.validity_card(view, "o_validity")
+    with empty:
+        series.empty_scans_card(view, "o_empty")
+    series.validity_card(view, "o_validity")
 
 
 state.live(at_a_glance)

@@ -62,6 +62,7 @@ def time_figure(span: TimeRange, height: int, y_title: str = "") -> go.Figure:
             "fixedrange": False,
             "ticklabelmode": "instant",
             "nticks": 8,
+            "tickangle": 0,
         },
         yaxis={
             "rangemode": "tozero",

@@ -15,7 +15,7 @@ from dashboard.sessions import EmptyRun
 
 def empty_scans_chart(runs: Sequence[EmptyRun], span: TimeRange) -> Chart:
     """``empty_scan_count`` growing over each run and reset by the scan that found transactions."""
-    figure = time_figure(span, 180, "scans")
+    figure = time_figure(span, 220, "scans")
     x: list[str] = []
     y: list[int] = []
     for run in runs:

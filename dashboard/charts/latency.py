@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from statistics import median
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -21,27 +22,36 @@ def latency_chart(
     errors: Sequence[ScanError],
     restarts: Sequence[datetime],
     span: TimeRange,
-    logarithmic: bool = False,
 ) -> Chart:
-    """Points at ``end_time``; empty runs lie on the baseline (their 0 is no latency), errors are crosses."""
-    figure = time_figure(span, 220, "seconds")
+    """Points at ``end_time``; empty runs lie on the baseline (their 0 is no latency), errors are crosses.
+
+    The scale is logarithmic when one slow scan, such as the first, would press all others flat.
+    """
+    is_log = _spreads(points)
+    figure = time_figure(span, 220, "seconds, log scale" if is_log else "seconds")
+    base = min(max(point.latency, 0.001) for point in points) / 2 if is_log else 0.0
     figure.add_trace(_points(points, span))
-    _add_empty_runs(figure, empty, span)
-    _add_errors(figure, errors, span)
+    _add_empty_runs(figure, empty, span, base)
+    _add_errors(figure, errors, span, base)
     for moment in restarts:
         if span.start <= moment <= span.end:
             mark(figure, span.at(moment), theme.NEUTRAL)
-    if logarithmic and points:
-        figure.update_yaxes(type="log", rangemode="normal")
+    if is_log:
+        figure.update_yaxes(type="log", rangemode="normal", nticks=None, dtick=1)
     if not points:
         note(figure, "No transaction was captured in this range")
     return Chart(figure, _alt(points, errors), _table(points, span))
 
 
+def _spreads(points: Sequence[LatencyPoint]) -> bool:
+    latencies = [point.latency for point in points]
+    return len(latencies) > 4 and max(latencies) > 20 * max(median(latencies), 0.05)
+
+
 def _points(points: Sequence[LatencyPoint], span: TimeRange) -> go.Scatter:
     return go.Scatter(
         x=[span.at(point.end_time) for point in points],
-        y=[round(point.latency, 3) for point in points],
+        y=[max(round(point.latency, 3), 0.001) for point in points],
         name="latency",
         mode="lines+markers",
         line={"color": theme.ACCENT, "width": 1},
@@ -53,7 +63,7 @@ def _points(points: Sequence[LatencyPoint], span: TimeRange) -> go.Scatter:
     )
 
 
-def _add_empty_runs(figure: go.Figure, empty: Sequence[EmptyRun], span: TimeRange) -> None:
+def _add_empty_runs(figure: go.Figure, empty: Sequence[EmptyRun], span: TimeRange, base: float) -> None:
     x: list[str | None] = []
     for run in empty:
         start, end = max(run.start, span.start), min(run.end or span.end, span.end)
@@ -62,7 +72,7 @@ def _add_empty_runs(figure: go.Figure, empty: Sequence[EmptyRun], span: TimeRang
         figure.add_trace(
             go.Scatter(
                 x=x,
-                y=[0 if value else None for value in x],
+                y=[base if value else None for value in x],
                 name="empty scans",
                 mode="lines",
                 line={"color": theme.NEUTRAL, "width": 4},
@@ -72,13 +82,13 @@ def _add_empty_runs(figure: go.Figure, empty: Sequence[EmptyRun], span: TimeRang
         )
 
 
-def _add_errors(figure: go.Figure, errors: Sequence[ScanError], span: TimeRange) -> None:
+def _add_errors(figure: go.Figure, errors: Sequence[ScanError], span: TimeRange, base: float) -> None:
     shown = [error for error in errors if span.start <= error.entry_time <= span.end]
     if shown:
         figure.add_trace(
             go.Scatter(
                 x=[span.at(error.entry_time) for error in shown],
-                y=[0] * len(shown),
+                y=[base] * len(shown),
                 name="errors",
                 mode="markers",
                 marker={"symbol": "x", "size": 10, "color": theme.FAILING},

@@ -70,7 +70,7 @@ def _series(
 
 
 def _ceiling(figure: go.Figure, ceiling: float, span: TimeRange, drawn: bool) -> None:
-    name = f"ceiling {fmt.rate(ceiling, 'tran/s')}" + ("" if drawn else " (above this scale)")
+    name = f"ceiling {fmt.rate(ceiling, 'tran/s')}" + ("" if drawn else " (off scale)")
     figure.add_trace(
         go.Scatter(
             x=[span.at(span.start), span.at(span.end)],

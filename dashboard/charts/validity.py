@@ -38,11 +38,18 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
     Two instances of one table stand side by side and their overlap is marked "safe to switch".
     """
     ordered = sorted(lanes, key=lambda lane: (lane.source_table, lane.low or now), reverse=True)
+    left = 16 + round(6.6 * max((len(lane.capture_instance) for lane in ordered), default=12))
     figure = time_figure(span, max(180, 64 + LANE * len(ordered)))
     figure.update_layout(
-        hovermode="closest", barmode="overlay", bargap=0.45, margin={"l": 8, "r": 12, "t": 28, "b": 30}
+        hovermode="closest",
+        barmode="overlay",
+        bargap=0.45,
+        showlegend=False,
+        margin={"l": left, "r": 12, "t": 28, "b": 30},
     )
-    figure.update_yaxes(type="category", automargin=True, showgrid=False, rangemode="normal", nticks=None)
+    _add_key(figure, left)
+    figure.update_xaxes(nticks=6)
+    figure.update_yaxes(type="category", automargin=False, showgrid=False, rangemode="normal", nticks=None)
     names = [lane.capture_instance for lane in ordered]
     figure.update_yaxes(categoryorder="array", categoryarray=names)
     figure.add_trace(_bars(ordered, span, now, "valid", theme.ACCENT))
@@ -53,6 +60,32 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
     if not ordered:
         note(figure, "No capture instance yet")
     return Chart(figure, _alt(ordered, now), _table(ordered, span))
+
+
+def _add_key(figure: go.Figure, left: int) -> None:
+    """What the bars mean, above the names: a legend of Plotly's would take its width from the lanes."""
+    parts = (
+        ("■", theme.ACCENT, "valid"),
+        ("■", theme.ACCENT + "73", "captured, no changes"),
+        ("▨", theme.NEUTRAL, "not captured yet"),
+    )
+    text = "&nbsp;&nbsp;&nbsp;".join(
+        f'<span style="color:{colour}">{sign}</span> {words}' for sign, colour, words in parts
+    )
+    figure.add_annotation(
+        text=text,
+        x=0,
+        y=1,
+        xref="paper",
+        yref="paper",
+        xanchor="left",
+        yanchor="bottom",
+        xshift=8 - left,
+        yshift=6,
+        showarrow=False,
+        font={"size": 12},
+        name="key",
+    )
 
 
 def _interval(lane: Lane, kind: str, now: datetime) -> tuple[datetime, datetime] | None:
@@ -93,7 +126,6 @@ def _bars(lanes: Sequence[Lane], span: TimeRange, now: datetime, kind: str, colo
         },
         customdata=hover,
         hovertemplate="%{customdata}<extra></extra>",
-        showlegend=True,
     )
 
 

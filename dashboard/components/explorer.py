@@ -39,6 +39,8 @@ OPERATION_FILTERS = {
     "merge": (Operation.MERGE,),
 }
 LAST, RANGE = "Last rows", "Range"
+AT_ONCE = 0.15
+"""Seconds a redraw waits for the rows themselves before it shows progress."""
 COUNTS = (50, 200, 1000, 10000)
 
 
@@ -262,7 +264,7 @@ def _result(view: DatabaseView, asked: ChangeQuery) -> None:
     operation = state.operations().get(run.key) or state.operations().submit(
         run.key, "Reading changes", lambda work: reading.read_page(state.engine(), query, page, work)
     )
-    if operation.is_active:
+    if not operation.wait(AT_ONCE):
         _wait(operation)
     elif not operation_failure(operation):
         _show(view, query, operation, run)

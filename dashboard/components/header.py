@@ -18,7 +18,7 @@ def header() -> None:
             st.selectbox(
                 "Database", names, key="db", bind="query-params", width=190, label_visibility="collapsed"
             )
-        _choice("Range", list(state.RANGES), "1h", "range")
+        _choice("Range", list(state.RANGES), state.DEFAULT_RANGE, "range")
         _choice("Times", list(Zone), Zone.UTC, "tz")
         st.selectbox(
             "Refresh interval",

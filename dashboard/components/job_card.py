@@ -56,7 +56,8 @@ def state_badge(job: Job) -> None:
 def _doing(job: Job) -> str:
     since = fmt.moment_and_age(job.since, state.now())
     running = f" · {describe(job.running)}" if job.running else ""
-    return f"since {since}{running}" + (f" · {job.message}" if job.message else "")
+    said = job.message.strip(".").lower()
+    return f"since {since}{running}" + (f" · {job.message}" if said not in ("", job.state.value) else "")
 
 
 def describe(parameters: CaptureParameters) -> str:

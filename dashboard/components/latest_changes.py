@@ -13,6 +13,8 @@ from dashboard.operations import Operation, OperationState
 from dashboard.snapshot import DatabaseView
 
 _KEPT = "latest_shown"
+AT_ONCE = 0.15
+"""Seconds a tick waits for its own read; a slower one is shown by the next tick."""
 PAUSE = 2.0
 """Least seconds between two reads, however fast the watermark moves."""
 
@@ -66,8 +68,8 @@ def _read(view: DatabaseView) -> Operation:
         operation.step(str(high))
         return high, reading.read_latest(state.engine(), view.instances, view.history, high, operation)
 
-    operations.submit(key, "Reading the latest changes", work)
-    return known or operations.submit(key, "Reading the latest changes", work)
+    operation = operations.submit(key, "Reading the latest changes", work)
+    return operation if operation.wait(AT_ONCE) or known is None else known
 
 
 def _is_stale(operation: Operation, view: DatabaseView) -> bool:

@@ -34,7 +34,7 @@ def test_no_data_is_a_gap_never_a_zero() -> None:
 def test_a_ceiling_far_above_is_named_but_does_not_flatten_the_series() -> None:
     chart = transactions_chart(buckets(5, 6), 1000, HOUR)
     assert list(chart.figure.data[1].y) == [None, None]
-    assert "above this scale" in chart.figure.data[1].name
+    assert "off scale" in chart.figure.data[1].name
     assert list(transactions_chart(buckets(500), 1000, HOUR).figure.data[1].y) == [1000, 1000]
 
 

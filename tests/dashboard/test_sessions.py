@@ -32,12 +32,24 @@ def rates(*rows: ScanSession, until: float = 60, step: int = 10) -> list[float |
     return [bucket.transactions for bucket in buckets]
 
 
-def test_transactions_count_where_their_scan_ended() -> None:
-    assert rates(scan(1, 2, trans=100), until=10) == [10.0]
+def test_transactions_came_in_since_the_scan_before() -> None:
+    assert rates(scan(1, 0, took=1), scan(2, 10, took=1, trans=100), until=20, step=5) == [
+        10.0,
+        10.0,
+        10.0,
+        None,
+    ]
+
+
+@pytest.mark.parametrize("step", [2, 5, 10, 30])
+def test_no_rhythm_of_buckets_makes_a_steady_rate_look_uneven(step: int) -> None:
+    rows = [scan(n, n * 6.3, took=0.4, trans=63) for n in range(1, 20)]
+    steady = rates(*rows, until=90, step=step)[-(-12 // step) :]
+    assert steady == pytest.approx([10.0] * len(steady))
 
 
 def test_an_empty_scan_is_a_zero_and_no_scan_is_no_data() -> None:
-    assert rates(scan(1, 1, empty=1), scan(2, 41, trans=50)) == [0.0, None, None, None, 5.0, None]
+    assert rates(scan(1, 1, empty=1), scan(2, 41, trans=50)) == [0.0, None, None, None, 10.0, None]
 
 
 def test_a_polling_pause_is_no_gap() -> None:
@@ -88,4 +100,4 @@ def test_buckets_are_few_and_aligned() -> None:
 def test_the_mean_of_the_last_minute() -> None:
     rows = [scan(n, n * 10 - 5, trans=100) for n in range(1, 7)]
     buckets = sessions.throughput(rows, NOON, NOON + timedelta(seconds=60), 10)
-    assert sessions.recent_rate(buckets) == 10.0
+    assert sessions.recent_rate(buckets, 4) == pytest.approx(10.0)
