@@ -86,7 +86,7 @@ def throughput(sessions: Sequence[ScanSession], start: datetime, end: datetime, 
     first = int(align(start, step).timestamp()) // step
     count = max(1, int(align_up(end, step).timestamp()) // step - first)
     covered, transactions, commands = [0.0] * count, [0.0] * count, [0.0] * count
-    for session, begin, finish in _intervals(sessions, end):
+    for session, begin, finish in _intervals(sessions, end, step):
         length = max(finish - begin, 0.001)
         low, high = int(begin // step) - first, int(finish // step) - first
         for index in range(max(0, low), min(count - 1, high) + 1):
@@ -98,20 +98,27 @@ def throughput(sessions: Sequence[ScanSession], start: datetime, end: datetime, 
     return [
         Bucket(
             datetime.fromtimestamp((first + index) * step, UTC),
-            transactions[index] / max(covered[index], step / 2) if covered[index] else None,
-            commands[index] / max(covered[index], step / 2) if covered[index] else None,
+            transactions[index] / covered[index] if covered[index] else None,
+            commands[index] / covered[index] if covered[index] else None,
         )
         for index in range(count)
     ]
 
 
-def _intervals(sessions: Iterable[ScanSession], now: datetime) -> Iterator[tuple[ScanSession, float, float]]:
-    """Each session with the time (seconds since 1970) in which its transactions came in."""
+def _intervals(
+    sessions: Iterable[ScanSession], now: datetime, step: int
+) -> Iterator[tuple[ScanSession, float, float]]:
+    """Each session with the time (seconds since 1970) in which its transactions came in.
+
+    The first after a pause tells no such time: it gets a bucket's width, not its own short duration.
+    """
     before: float | None = None
     for session in without_aggregate(sessions):
         start, end = session.start_time.timestamp(), (session.end_time or now).timestamp()
-        follows = before is not None and 0 <= start - before <= PAUSE
-        yield session, before if follows and before is not None else start, end
+        if before is not None and 0 <= start - before <= PAUSE:
+            yield session, before, end
+        else:
+            yield session, min(start, end - step), end
         before = end
 
 
