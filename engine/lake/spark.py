@@ -13,8 +13,6 @@ from typing import cast
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from pyspark.sql.connect.client.retries import DefaultPolicy
-from pyspark.sql.connect.session import SparkSession as ConnectSparkSession
 
 SESSION_DEFAULTS: Mapping[str, str] = {
     "spark.app.name": "highwater",
@@ -86,6 +84,10 @@ def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
     """
     if SparkContext._active_spark_context is None:
         os.environ[_CONNECT_MODE] = "1"
+    # The client takes a second to import: the agent, which is none, starts without it.
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as ConnectSparkSession
+
     url = f"sc://localhost:{endpoint.port}/;token={endpoint.token}"
     session = ConnectSparkSession.builder.remote(url).create()
     # By default a client tries for ten minutes to reach an agent that is gone, or that refuses the token.
