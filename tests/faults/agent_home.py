@@ -1,0 +1,150 @@
+"""A home with its own PostgreSQL and real agent processes that may be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from pyspark.sql import SparkSession
+
+from engine.engine import Engine
+from engine.lake.tables import Lake
+from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
+from engine.runtime.home import Home
+from engine.settings import Settings
+from tests.faults.oracle import Row, Table, difference, expected_rows, in_order
+from tests.faults.source_replay import SourceReplay
+
+DATABASE = "shop"
+AGENT_SECONDS = 240
+
+
+class AgentHome:
+    """One home: PostgreSQL with control and source database, the agent in a process of its own."""
+
+    def __init__(self, folder: Path, spark: SparkSession, **settings: str) -> None:
+        self._spark = spark
+        self._home = Home(folder)
+        self._home.prepare()
+        self._lake = Lake(str(self._home.lake))
+        self._environment = {f"HIGHWATER_{name.upper()}": value for name, value in settings.items()}
+        self._log = (folder / "agent.log").open("wb")
+        self.server = EmbeddedPostgres(self._home.postgres, {"fsync": "off"})
+        self.agent: subprocess.Popen[bytes] | None = None
+        self.server.start()
+        self.server.ensure_database(CONTROL_DATABASE)
+        self.server.ensure_database(DATABASE)
+        self.dsn = self.server.dsn(DATABASE)
+        self.engine = Engine.open(Settings(home=folder))
+
+    # The agent
+
+    def start_agent(self, crash_at: str | None = None) -> None:
+        """Starts an agent; with ``crash_at`` it kills itself there."""
+        environment = {**os.environ, **self._environment}
+        environment |= {
+            "HIGHWATER_MASTER": "local[2]",
+            "HIGHWATER_DRIVER_MEMORY": "1g",
+            "HIGHWATER_JARS": os.environ.get("HIGHWATER_JARS", "/tmp/jars"),
+        }
+        environment |= {} if crash_at is None else {"HIGHWATER_CRASH_AT": crash_at}
+        command = [sys.executable, "-m", "engine.agent", "--home", str(self._home.folder)]
+        self.agent = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=environment)
+
+    def wait_until_ready(self) -> None:
+        """Until the agent has recorded itself."""
+        self.until(lambda: "agent" in self._home.processes(), "the agent is ready")
+
+    def wait_until_dead(self) -> None:
+        """Until the agent was killed, by nothing but SIGKILL; its JVM ends with it."""
+        assert self.agent is not None
+        children = psutil.Process(self.agent.pid).children(recursive=True)
+        assert self.agent.wait(AGENT_SECONDS) == -signal.SIGKILL
+        psutil.wait_procs(children, 30)
+
+    def stop_agent(self) -> int:
+        """SIGTERM, as the supervisor does; the exit code."""
+        assert self.agent is not None
+        self.agent.terminate()
+        code = self.agent.wait(60)
+        self.agent = None
+        return code
+
+    def until(self, condition: Callable[[], bool], what: str, seconds: float = AGENT_SECONDS) -> None:
+        """Waits for a condition, as long as the agent lives."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"not in time: {what}"
+            assert self.agent is None or self.agent.poll() is None, f"the agent ended before: {what}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        if self.agent is not None:
+            self.agent.kill()
+            self.agent.wait()
+        self.engine.close()
+        self.server.stop()
+        self._log.close()
+
+    # PostgreSQL
+
+    def kill_postgres(self) -> None:
+        """SIGKILL to the postmaster and every backend, at once."""
+        assert self.server.pid is not None
+        postmaster = psutil.Process(self.server.pid)
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes, 10)
+
+    def sql(self, statement: str) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    # What readers see
+
+    def prepare(self, schema: str, tables: tuple[Table, ...]) -> SourceReplay:
+        """Tracks the tables; what happens from now on is replayed by an independent slot."""
+        self.sql(schema)
+        self.engine.connect(DATABASE, self.dsn)
+        self.engine.enable_db(DATABASE)
+        for table in tables:
+            schema_name, name = table.name.split(".")
+            self.engine.enable_table(DATABASE, schema_name, name, role_name=None)
+        self.engine.change_job(DATABASE, maxtrans=7, pollinginterval=0)
+        return SourceReplay(self.dsn)
+
+    def high(self) -> str:
+        high = self.engine.watermarks(DATABASE).high
+        return "" if high is None else str(high)
+
+    def rows(self, table: Table, high: str) -> list[Row]:
+        path = self._lake.change_table(DATABASE, table.capture_instance)
+        frame = self._spark.read.format("delta").load(path).where(f"`__$start_lsn` <= '{high}'")
+        return frame.toArrow().to_pylist()
+
+    def check(self, replay: SourceReplay, tables: tuple[Table, ...]) -> int:
+        """Readers see exactly what the source committed up to the watermark; the number of rows."""
+        high = self.high()
+        transactions, total = replay.transactions(), 0
+        for table in tables:
+            expected = [row for row in expected_rows(transactions, table) if row["__$start_lsn"] <= high]
+            found = in_order(self.rows(table, high)) if expected else []
+            assert difference(expected, found) is None, table.name
+            total += len(expected)
+        return total
+
+    def check_mapping(self) -> None:
+        """One row for each transaction, never two."""
+        frame = self._spark.read.format("delta").load(self._lake.lsn_time_mapping(DATABASE))
+        counts: Counter[Any] = Counter(row["start_lsn"] for row in frame.toArrow().to_pylist())
+        assert set(counts.values()) == {1}

@@ -1,0 +1,49 @@
+"""SIGKILL of the agent at each named point and of PostgreSQL: change tables as after an undisturbed run.
+
+HIGHWATER_FAULT_SEEDS: how many seeds; 1 in the normal suite.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from engine.capture.crash_points import CrashPoint
+from tests.faults.agent_home import DATABASE
+from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
+
+pytestmark = pytest.mark.faults
+SEEDS = range(int(os.environ.get("HIGHWATER_FAULT_SEEDS", "1")))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kills_under_load_lose_nothing_and_double_nothing(new_home, seed):
+    chance = random.Random(seed)
+    home = new_home(piece_bytes="20000")
+    home.start_agent(crash_at=f"{CrashPoint.AFTER_READING}:{chance.randint(1, 3)}")
+    home.wait_until_ready()
+    replay = home.prepare(SCHEMA, TABLES)
+    loads = [WriteLoad(home.dsn, seed * 10 + number) for number in range(2)]
+    for load in loads:
+        load.start()
+    home.wait_until_dead()
+    others = [point for point in CrashPoint if point is not CrashPoint.AFTER_READING]
+    for point in chance.sample(others, len(others)):
+        home.start_agent(crash_at=f"{point}:{chance.randint(1, 6)}")
+        home.wait_until_dead()
+        home.check(replay, TABLES)
+    home.start_agent()
+    home.wait_until_ready()
+    for _ in range(2):
+        before = home.high()
+        home.until(lambda before=before: home.high() > before, "something is published")
+        home.kill_postgres()
+        home.server.start()
+    for load in loads:
+        load.stop()
+    home.engine.sync(DATABASE, 120)
+    assert home.check(replay, TABLES) > 100
+    home.check_mapping()
+    assert home.stop_agent() == 0
