@@ -18,7 +18,7 @@ from engine.capture.crash_points import CrashPoints
 from engine.control.database import ControlDatabase
 from engine.errors import CdcError
 from engine.lake.publisher import Publisher
-from engine.lake.spark import ConnectEndpoint, build_session
+from engine.lake.spark import ConnectEndpoint, build_session, jvm_is_alive
 from engine.lake.tables import Lake
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
@@ -72,6 +72,7 @@ def run(settings: Settings, stop: Event) -> None:
         holder=f"{socket.gethostname()}:{home.folder}",
         clock=lambda: datetime.now(UTC),
         crash=CrashPoints.from_environment(os.environ),
+        spark_is_alive=jvm_is_alive,
     )
     home.record("agent", connect_port=port)
     try:
@@ -79,7 +80,8 @@ def run(settings: Settings, stop: Event) -> None:
     finally:
         home.forget("agent")
         control.close()
-        spark.stop()
+        if jvm_is_alive():
+            spark.stop()
 
 
 def free_port() -> int:

@@ -19,7 +19,7 @@ from engine.capture.scan import Scan, ScanLimits
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
-from engine.errors import ControlUnreachable
+from engine.errors import CdcError, ControlUnreachable
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import CaptureParameters, Job, JobState, JobType
@@ -38,6 +38,13 @@ LOOK_SOON = 0.2
 RECONNECT_PAUSE = 0.5
 
 
+class SparkEnded(CdcError):  # noqa: N818 - named like the errors of engine.errors
+    """The agent's JVM has ended, killed or out of memory."""
+
+    number = 50021
+    shape = "The agent's Spark process has ended. The agent ends too, to be started anew."
+
+
 class Agent:
     """Runs the jobs of every database of one control database until told to stop."""
 
@@ -51,6 +58,7 @@ class Agent:
         holder: str,
         clock: Callable[[], datetime],
         crash: CrashPoints,
+        spark_is_alive: Callable[[], bool] = lambda: True,
     ) -> None:
         """``holder`` names this agent in leases: the same name takes over from itself at once."""
         self._control = control
@@ -61,13 +69,17 @@ class Agent:
         self._holder = holder
         self._clock = clock
         self._crash = crash
+        self._spark_is_alive = spark_is_alive
         self._engine_start = clock()
         self._checkpoints = Checkpoints(publisher)
         self._jobs: dict[str, CaptureJob] = {}
         self._tended: dict[str, float] = {}
 
     def run(self, stop: Event) -> None:
-        """Obeys until ``stop`` is set; then stops all jobs, each after the cycle it is in."""
+        """Obeys until ``stop`` is set; then stops all jobs, each after the cycle it is in.
+
+        Raises SparkEnded when the JVM is gone: only a new process has a new one.
+        """
         self._checkpoints.start()
         try:
             while not stop.is_set():
@@ -83,6 +95,8 @@ class Agent:
     def _obey(self, stop: Event) -> None:
         with self._control.listen(JOBS, WAKE) as listener:
             while not stop.is_set():
+                if not self._spark_is_alive():
+                    raise SparkEnded
                 self._reconcile()
                 self._take_news(listener, stop)
 

@@ -75,6 +75,12 @@ def build_session(
     return SparkSession.builder.getOrCreate()
 
 
+def jvm_is_alive() -> bool:
+    """Whether the JVM that this process started still runs; without it no session of ours works again."""
+    gateway = SparkContext._gateway
+    return gateway is not None and gateway.proc.poll() is None
+
+
 def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
     """A session of its own on the agent's Spark, for queries.
 
