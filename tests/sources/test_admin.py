@@ -101,7 +101,7 @@ def test_a_tracked_table_refuses_truncate(source: Source) -> None:
     source.sql("CREATE TABLE t (id int)")
     instance = source.track("t")
     with pytest.raises(
-        psycopg.errors.ObjectNotInPrerequisiteState, match="Cannot truncate table 'public.t'"
+        psycopg.errors.ObjectNotInPrerequisiteState, match=r"Cannot truncate table 'public\.t'"
     ) as caught:
         source.sql("TRUNCATE t")
     assert "4711" in str(caught.value.diag.message_detail)
@@ -168,7 +168,7 @@ def test_a_busy_table_is_left_alone_and_its_user_named(
     instance = source.instance("t")
     with source.connection.transaction():
         source.sql("INSERT INTO t VALUES (1)")
-        with pytest.raises(TableNotMarked, match="in use for longer.*pid"):
+        with pytest.raises(TableNotMarked, match=r"in use for longer.*pid"):
             source.admin.enable_table(instance)
     assert source.sql(IDENTITY) == [("d",)]
     source.admin.enable_table(instance)
@@ -201,7 +201,8 @@ def test_tables_are_described_with_columns_and_indexes(plain: PostgresAdmin, pla
     run(
         plain_dsn,
         "CREATE TABLE sales.orders (id bigint, gone int, line smallint, amount numeric(12,2), "
-        "twice numeric GENERATED ALWAYS AS (amount * 2) STORED, tags text[] NOT NULL, PRIMARY KEY (line, id))",
+        "twice numeric GENERATED ALWAYS AS (amount * 2) STORED, tags text[] NOT NULL, "
+        "PRIMARY KEY (line, id))",
     )
     run(plain_dsn, "ALTER TABLE sales.orders DROP COLUMN gone")
     run(plain_dsn, "CREATE UNIQUE INDEX by_amount ON sales.orders (amount) WHERE amount > 0")

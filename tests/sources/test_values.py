@@ -158,7 +158,7 @@ def quoted(value: str) -> str:
 
 
 def selected(dsn: str) -> list[dict[str, Any]]:
-    """The table as the server gives it, texts by the output function in the settings that the reader promises."""
+    """The table as the server gives it, texts by the output function in the settings the reader promises."""
     by_type = column_names()
     as_text = [by_type[type_] for type_ in TEXTS]
     columns = [f"format('%s', {name}) AS {name}, num_nulls({name}) = 1 AS no_{name}" for name in as_text]
@@ -307,7 +307,7 @@ def random_rows(
     with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS random WITH (FORCE)")
         connection.execute("CREATE DATABASE random")
-    columns = "a bigint, b numeric(20,4), c text, d bytea, e timestamp, f int[], g numeric, h text[], i double precision"
+    columns = "a int8, b numeric(20,4), c text, d bytea, e timestamp, f int[], g numeric, h text[], i float8"
     with psycopg.connect(postgres.dsn("random"), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE t ({columns})".encode())
         connection.execute("ALTER TABLE t REPLICA IDENTITY FULL")

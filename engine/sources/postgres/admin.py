@@ -172,7 +172,7 @@ class PostgresAdmin:
         self._change_table(instance, TableNotMarked, lambda commands: _enable(commands, instance))
 
     def disable_table(self, instance: CaptureInstance, last_of_table: bool) -> None:
-        """The word in the log that ``instance`` ends; with ``last_of_table`` the table's tracking is taken back.
+        """The word in the log that ``instance`` ends; ``last_of_table`` takes the table's tracking back.
 
         A table that has been dropped is no error. Raises TableNotUnmarked (22833).
         """
@@ -237,7 +237,8 @@ class PostgresAdmin:
         if isinstance(error, psycopg.errors.QueryCanceled):
             words = (
                 f"the slot waits for transactions that are open for longer than {SLOT_TIMEOUT}: end them "
-                "(SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL) and retry"
+                "(SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL) "
+                "and retry"
             )
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             words += " (a role with REPLICATION and CREATE on the database is needed)"
@@ -271,7 +272,8 @@ def _has_own_schema(connection: Connection) -> bool:
     """Whether the schema ``cdc`` is the one that enable_database made."""
     return _exists(
         connection,
-        "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = %s AND p.proname = %s",
+        "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = %s AND p.proname = %s",
         SCHEMA,
         TRUNCATE_GUARD,
     )

@@ -57,7 +57,8 @@ def connect(dsn: str, database: str, application_name: str, timeout: int = 10) -
 def configure(connection: Connection, settings: Mapping[str, str]) -> None:
     """Sets these for the session, in one round trip."""
     connection.execute(
-        "SELECT pg_catalog.set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS s(name, value)",
+        "SELECT pg_catalog.set_config(name, value, false)"
+        " FROM unnest(%s::text[], %s::text[]) AS s(name, value)",
         [list(settings), list(settings.values())],
     )
 

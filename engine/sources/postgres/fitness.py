@@ -32,7 +32,9 @@ SELECT format('%%I.%%I', n.nspname, c.relname)
 FROM pg_publication_tables p
 JOIN pg_namespace pn ON pn.nspname = p.schemaname
 JOIN pg_class pc ON pc.relnamespace = pn.oid AND pc.relname = p.tablename
-CROSS JOIN LATERAL (SELECT pc.oid AS relid UNION SELECT t.relid FROM pg_partition_tree(pc.oid) t WHERE t.isleaf) l
+CROSS JOIN LATERAL (
+    SELECT pc.oid AS relid UNION SELECT t.relid FROM pg_partition_tree(pc.oid) t WHERE t.isleaf
+) l
 JOIN pg_class c ON c.oid = l.relid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE p.pubname = %s AND c.relreplident <> 'f'
 ORDER BY 1
@@ -109,21 +111,24 @@ def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
     if facts["encoding"] == "SQL_ASCII":
         yield SourceProblem(
             "encoding",
-            "The database does not know the encoding of its texts: bytes that are not UTF-8 are captured as \\xNN.",
+            "The database does not know the encoding of its texts: "
+            "bytes that are not UTF-8 are captured as \\xNN.",
             "Move the data to a database created with ENCODING 'UTF8'.",
             fatal=False,
         )
     if facts["keep_size"] != "-1":
         yield SourceProblem(
             "max_slot_wal_keep_size",
-            f"The server drops log that was not read once it holds {facts['keep_size']}: changes could be lost.",
+            f"The server drops log that was not read once it holds {facts['keep_size']}: "
+            "changes could be lost.",
             "ALTER SYSTEM SET max_slot_wal_keep_size = -1; SELECT pg_reload_conf();",
             fatal=False,
         )
     if facts["slot_timeout"] not in ("0", "0s", "0min"):
         yield SourceProblem(
             "idle_replication_slot_timeout",
-            f"The server invalidates a slot that nobody reads for {facts['slot_timeout']}: changes could be lost.",
+            f"The server invalidates a slot that nobody reads for {facts['slot_timeout']}: "
+            "changes could be lost.",
             "ALTER SYSTEM SET idle_replication_slot_timeout = 0; SELECT pg_reload_conf();",
             fatal=False,
         )

@@ -55,7 +55,7 @@ class MessageBlock:
 
 
 def frame(rows: Sequence[bytes | memoryview]) -> MessageBlock:
-    """The messages of COPY BINARY rows of (pg_lsn, bytea), as they came: header and trailer may be among them."""
+    """The messages of COPY BINARY rows of (pg_lsn, bytea) as they came, header and trailer among them."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     buffer = np.frombuffer(b"".join([*rows, bytes(8)]), np.uint8)
     ends = np.cumsum(lengths)
@@ -74,7 +74,7 @@ def frame(rows: Sequence[bytes | memoryview]) -> MessageBlock:
 
 @dataclass(frozen=True, slots=True)
 class RelationMessage:
-    """A table's shape: oid, names, replica identity letter and (name, type oid, type modifier) of each column."""
+    """A table's shape: oid, names, replica identity letter; name, type oid, type modifier of each column."""
 
     oid: int
     schema: str

@@ -31,7 +31,7 @@ class PostgresValues:
     def texts(self, column: ColumnType, values: list[bytes]) -> list[bytes]:
         """The output function's text (UTF-8) of values in binary form.
 
-        A type that the server no longer knows (dropped since) gives ``\\x`` and the hex digits, with a warning.
+        A type that the server no longer knows (dropped since) gives ``\\x`` and hex digits, with a warning.
         """
         try:
             # format() calls the output function; a cast to text may differ from it (inet, char(n)).

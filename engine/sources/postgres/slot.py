@@ -169,7 +169,8 @@ class Slot:
     def advance(self, upto: int) -> None:
         """Moves the slot to ``upto`` unless it is there or farther already; never beyond what is durable."""
         self._connection.execute(
-            "SELECT pg_replication_slot_advance(slot_name, least(%(upto)s::pg_lsn, pg_current_wal_flush_lsn())) "
+            "SELECT pg_replication_slot_advance("
+            "slot_name, least(%(upto)s::pg_lsn, pg_current_wal_flush_lsn())) "
             "FROM pg_replication_slots WHERE slot_name = %(slot)s AND confirmed_flush_lsn < "
             "least(%(upto)s::pg_lsn, pg_current_wal_flush_lsn())",
             {"upto": position_text(upto), "slot": self._name.slot},

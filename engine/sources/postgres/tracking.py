@@ -112,7 +112,8 @@ def untrack(commands: Commands, oid: int) -> None:
     """Takes `track` back: publication, guard, and the replica identity that was there before."""
     if is_tracked(commands, oid):
         row = commands.run(
-            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s",
+            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE c.oid = %s",
             [oid],
         ).fetchone()
         assert row is not None

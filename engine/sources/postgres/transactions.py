@@ -42,8 +42,9 @@ class MarkedBlock:
     """A block with its transactions.
 
     commit: uint64, commit position of each transaction, ascending; the first may go on from the block before.
-    changes: message index of each insert, update or delete; for each its transaction, command, counter, relation
-    oid. relations, emitted: indices of R and M messages. order: message index of M -> (transaction, command).
+    changes: message index of each insert, update or delete; for each its transaction, command, counter,
+    relation oid. relations, emitted: indices of R and M messages. order: message index of M -> (transaction,
+    command).
     """
 
     block: MessageBlock
@@ -156,7 +157,7 @@ def _emitted_places(
     before: NDArray[Any],
     commands_before: NDArray[np.int64],
 ) -> list[tuple[int, int]]:
-    """(transaction, number of changes before it in the transaction) of each M message; (-1, 0) outside one."""
+    """(transaction, number of changes before it there) of each M message; (-1, 0) outside one."""
     places = []
     for message in emitted.tolist():
         owner = int(transaction[message])

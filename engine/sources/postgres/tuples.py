@@ -87,10 +87,8 @@ class _Places:
             length = (head >> 24) & 0xFFFFFFFF
             offset = position + 5
             valued = (kind == AS_BINARY) | (kind == AS_TEXT)
-            if valued.all():
-                position = offset + length
-            else:
-                position = np.where(valued, offset + length, position + 1)
+            end = offset + length
+            position = end if valued.all() else np.where(valued, end, position + 1)
             self._kind[column, rows] = kind
             self._offset[column, rows] = offset
             self._length[column, rows] = length

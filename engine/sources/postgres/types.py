@@ -5,11 +5,11 @@
 | smallint, integer, bigint, real, double precision, boolean | the same | none |
 | numeric(p,s), p <= 38 | decimal(p,s) | NaN becomes the largest value (PostgreSQL orders it there) |
 | numeric without p, or p > 38 | string, exact text | none |
-| text, varchar, char, name, json, xml, enum and every type not named here | string in PostgreSQL's own text | none |
+| text, varchar, char, name, json, xml, enum, every type not named here | string, PostgreSQL's text | none |
 | date | date | before 0001 and -infinity become 0001-01-01, after 9999 and infinity 9999-12-31 |
 | timestamp, timestamptz | timestamp_ntz, timestamp (UTC) | as for date, to the microsecond |
 | bytea | binary | none |
-| arrays of these | array<...> | two and more dimensions are flattened in storage order; lower bounds are not kept |
+| arrays of these | array<...> | dimensions are flattened in storage order; lower bounds are not kept |
 
 A domain is its base type. A replaced value is never silent: `Decoding.replaced` is told of each, and
 PostgresLog logs table, column, what was done and how many values.
