@@ -22,9 +22,10 @@ run: setup
 test: check
 	@$(BIN)/python -m pytest $(ARGS)
 
-# What takes long: processes are killed at every named point, again and again.
+# What takes long: processes are killed at every named point, again and again. `make test` does it once.
+SEEDS ?= 20
 faults: $(STAMPS)/dev
-	@HIGHWATER_FAULTS=long $(BIN)/python -m pytest tests/faults $(ARGS)
+	@HIGHWATER_FAULT_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/faults $(ARGS)
 
 # All that `make test` does before pytest.
 check: $(STAMPS)/dev machine lint
