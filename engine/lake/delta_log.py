@@ -78,8 +78,8 @@ class DeltaTables:
             files.rename(hadoop_path, aside)
             files.delete(aside, True)
 
-    def position(self, path: str) -> tuple[int, int]:
-        """Versions of our two SetTransactions in the table's newest state; 0 for none.
+    def position(self, path: str) -> tuple[int, int, int]:
+        """The table's newest version, and the versions of our two SetTransactions there; 0 for none.
 
         Every commit of ours has both, so the newest log entries answer it; the state of the whole table,
         which costs three Spark jobs, is asked only when many commits of others came after ours.
@@ -90,17 +90,25 @@ class DeltaTables:
         for entry in range(version, max(version - _ENTRIES_TO_TRY, -1), -1):
             versions = self._transactions_in(log, f"{path}/_delta_log/{entry:020d}.json")
             if COMMIT_APP_ID in versions:
-                return versions[COMMIT_APP_ID], versions[COMMAND_APP_ID]
+                return version, versions[COMMIT_APP_ID], versions[COMMAND_APP_ID]
             if entry == 0:
-                return 0, 0
+                return version, 0, 0
         state = newest.transactions()
         commit, command = (state.get(app_id) for app_id in (COMMIT_APP_ID, COMMAND_APP_ID))
-        return (commit.get() if commit.isDefined() else 0, command.get() if command.isDefined() else 0)
+        return (
+            version,
+            commit.get() if commit.isDefined() else 0,
+            command.get() if command.isDefined() else 0,
+        )
 
     def begin(self, path: str) -> DeltaTransaction:
-        """A transaction on the table's newest version."""
+        """A transaction on the newest version that this process knows of.
+
+        It fails when another one commits a position meanwhile: a writer that should be gone, and is not.
+        """
         log = self._log(path)
         transaction = log.startTransaction(self._jvm.none, self._jvm.some(log.unsafeVolatileSnapshot()))
+        transaction.readTxn().addOne(COMMIT_APP_ID)
         if path not in self._columns:
             self._columns[path] = _physical_columns(transaction.metadata().schemaString())
         return DeltaTransaction(self._spark, self._jvm, path, transaction, self._columns[path])
@@ -141,7 +149,10 @@ class DeltaTables:
 
 
 class DeltaTransaction:
-    """One commit in the making: data files, then the position that they reach."""
+    """One commit in the making: data files, then the position that they reach.
+
+    columns: the table's, as Parquet calls them; read_version: the version it goes on from.
+    """
 
     def __init__(
         self,
@@ -152,6 +163,7 @@ class DeltaTransaction:
         columns: Mapping[str, PhysicalColumn],
     ) -> None:
         self.columns = columns
+        self.read_version: int = transaction.readVersion()
         self._spark = spark
         self._jvm = jvm
         self._path = path
@@ -167,13 +179,14 @@ class DeltaTransaction:
         frame = self._spark.createDataFrame(rows).coalesce(1)
         self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
 
-    def commit(self, commit: int, command: int, fsync: bool) -> None:
-        """Makes the files visible together with the position (commit, command)."""
-        for app_id, version in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
-            self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": version}})))
-        version = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
+    def commit(self, commit: int, command: int, fsync: bool) -> int:
+        """Makes the files visible together with the position (commit, command); the new version."""
+        for app_id, reached in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
+            self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": reached}})))
+        version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
         if fsync and (folder := local_folder(self._path)):
             _flush_log_entry(folder / "_delta_log", version)
+        return version
 
 
 class Jvm:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from engine.lake.delta_log import DeltaTables
+from engine.lake.delta_log import DeltaTables, DeltaTransaction
 from engine.lake.parquet_files import local_folder, write_files
 
 
@@ -77,14 +77,14 @@ class Publisher:
         self._pool = ThreadPoolExecutor(threads, "publisher")
         self._fsync = fsync
         self._through_spark = through_spark
-        self._positions: dict[str, TablePosition] = {}
+        self._positions: dict[str, tuple[int, TablePosition]] = {}  # with the version that has it
         self._lock = Lock()
 
     def create(self, path: str, schema: pa.Schema) -> None:
         """An empty Delta table, unless it is there. Raises ChangeTableDiffers when its columns are others."""
         if self._tables.create(path, schema):
             with self._lock:
-                self._positions[path] = TablePosition(0, 0)
+                self._positions[path] = (0, TablePosition(0, 0))
 
     def drop(self, path: str) -> None:
         """Removes the table and its files; one that is not there is no error."""
@@ -97,10 +97,10 @@ class Publisher:
         with self._lock:
             known = self._positions.get(path)
         if known is None:
-            known = TablePosition(*self._tables.position(path))
+            known = self._read_position(path)
             with self._lock:
                 self._positions[path] = known
-        return known
+        return known[1]
 
     def append(self, appends: Sequence[Append], between: Callable[[], None] = lambda: None) -> int:
         """Appends to each table what it does not have yet; the number of rows written.
@@ -131,22 +131,29 @@ class Publisher:
         self._tables.checkpoint(path)
 
     def _append(self, append: Append) -> int:
-        new = append.after(self.position(append.path))
-        if not len(new.commits):
-            return 0
+        transaction = self._tables.begin(append.path)
         with self._lock:
             # Until the commit has answered nobody knows whether it is there.
-            del self._positions[append.path]
-        self._commit(new)
+            version, position = self._positions.pop(append.path, (-1, TablePosition(0, 0)))
+        while version != transaction.read_version:
+            # The first append here, or somebody else has committed: maybe an agent that is not dead yet.
+            version, position = self._read_position(append.path)
+            transaction = self._tables.begin(append.path)
+        new = append.after(position)
+        if len(new.commits):
+            version, position = self._commit(transaction, new), new.last
         with self._lock:
-            self._positions[append.path] = new.last
+            self._positions[append.path] = (version, position)
         return len(new.commits)
 
-    def _commit(self, append: Append) -> None:
-        transaction = self._tables.begin(append.path)
+    def _read_position(self, path: str) -> tuple[int, TablePosition]:
+        version, commit, command = self._tables.position(path)
+        return version, TablePosition(commit, command)
+
+    def _commit(self, transaction: DeltaTransaction, append: Append) -> int:
         folder = None if self._through_spark else local_folder(append.path)
         if folder:
             transaction.add(write_files(folder, append.rows, transaction.columns, self._fsync))
         else:
             transaction.add_rows(append.rows)
-        transaction.commit(append.last.commit, append.last.command, self._fsync)
+        return transaction.commit(append.last.commit, append.last.command, self._fsync)

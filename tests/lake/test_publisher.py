@@ -15,9 +15,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from engine.lake import parquet_files
-from engine.lake.delta_log import ChangeTableDiffers
+from engine.lake.delta_log import ChangeTableDiffers, DeltaTables
 from engine.lake.publisher import Append, Publisher, TablePosition
 from engine.lake.tables import Lake, change_table_schema
+from engine.model.lsn import Lsn
 from tests.lake.change_tables import append_of, capture_instance
 
 INSTANCE = capture_instance({"id": "int", "name": "string"}, ["id"])
@@ -293,6 +294,40 @@ def test_a_position_survives_many_commits_of_others(
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('n' = '{n}')")
     assert Publisher(spark).position(path) == TablePosition(5, 2)
     assert publisher.append([append_of(lake, INSTANCE, HISTORY)]) == 10
+
+
+def test_two_writers_do_not_write_a_row_twice(spark: SparkSession, publisher: Publisher, lake: Lake) -> None:
+    """An agent that was thought dead, and the one in its place."""
+    path, other = created(publisher, lake), Publisher(spark, fsync=False)
+    assert publisher.append([append_of(lake, INSTANCE, HISTORY[:2])]) == 2
+    assert other.append([append_of(lake, INSTANCE, HISTORY[:6])]) == 4
+    assert publisher.append([append_of(lake, INSTANCE, HISTORY[2:8])]) == 2
+    assert other.append([append_of(lake, INSTANCE, HISTORY[8:])]) == 4
+    assert rows_of(spark, path) == append_of(lake, INSTANCE, HISTORY).rows.to_pylist()
+
+
+def test_of_two_commits_on_one_version_the_second_fails(
+    spark: SparkSession, publisher: Publisher, lake: Lake
+) -> None:
+    path, tables = created(publisher, lake), DeltaTables(spark)
+    first, second = tables.begin(path), tables.begin(path)
+    first.commit(5, 1, fsync=False)
+    with pytest.raises(Py4JJavaError, match="ConcurrentTransactionException"):
+        second.commit(5, 1, fsync=False)
+
+
+def test_a_commit_that_moves_no_position_disturbs_nobody(
+    spark: SparkSession, publisher: Publisher, lake: Lake
+) -> None:
+    """Cleanup deletes whole files while capture goes on."""
+    path, tables = created(publisher, lake), DeltaTables(spark)
+    publisher.append([append_of(lake, INSTANCE, HISTORY[:4])])
+    transaction = tables.begin(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE `__$start_lsn` < '{Lsn.at(6)}'")
+    transaction.commit(7, 1, fsync=False)
+    assert len(log_entries(path)) == 4
+    assert rows_of(spark, path) == []
+    assert Publisher(spark).position(path) == TablePosition(7, 1)
 
 
 def test_rows_of_another_shape_are_refused_before_anything_is_written(
