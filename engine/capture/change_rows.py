@@ -18,7 +18,7 @@ from engine.errors import CapturedColumnChanged
 from engine.lake.tables import change_table_schema
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS, Operation
-from engine.sources.base import LogPiece, RelationChanges
+from engine.sources.base import LogPiece, LogTransactions, RelationChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def change_rows(piece: LogPiece, captured: Captured) -> ChangeRows | None:
     A captured column that the log does not have (dropped) is NULL, one that is not captured is left out.
     Raises CapturedColumnChanged where a captured column has another type now.
     """
-    commits = np.array([transaction.commit_lsn.position for transaction in piece.transactions], np.uint64)
+    commits = LogTransactions.of(piece.transactions).commit
     instance = captured.instance
     parts = [
         part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -24,7 +24,7 @@ from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake, change_table_schem
 from engine.model.job import CaptureParameters
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanPhase, ScanSession
-from engine.sources.base import LogIdentity, LogPiece, LogSource, LogTransaction, ReadLimit
+from engine.sources.base import LogIdentity, LogPiece, LogSource, LogTransaction, LogTransactions, ReadLimit
 
 _log = structlog.get_logger(__name__)
 
@@ -48,8 +48,10 @@ class _Met:
 class _Cycle:
     """What one cycle has appended and not yet published."""
 
-    whole: list[LogTransaction] = field(default_factory=list)
-    mapped: list[LogTransaction] = field(default_factory=list)
+    whole: LogTransaction | None = None
+    """The last transaction that ended."""
+    mapped: LogTransaction | None = None
+    """The last one with a row of cdc.lsn_time_mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,31 +235,28 @@ class Scan:
 
     def _whole_with_rows(
         self, piece: LogPiece, rows: Sequence[ChangeRows], cycle: _Cycle
-    ) -> tuple[list[LogTransaction], list[LogTransaction]]:
+    ) -> tuple[LogTransactions, LogTransactions]:
         """Transactions that end in this piece: those to be mapped, and those with change rows.
 
         One that goes on in the next piece is remembered, not returned: its mapping row comes with its end.
         """
-        commits = set(np.unique(np.concatenate([part.commits for part in rows])).tolist()) if rows else set()
-        eventful = {event.transaction for event in piece.events}
-        mapped, cdc = [], []
-        for number, transaction in enumerate(piece.transactions):
-            before = self._open if number == 0 else _Met()
-            met = _Met(
-                before.rows or transaction.commit_lsn.position in commits, before.events or number in eventful
-            )
-            if number == len(piece.transactions) - 1 and piece.open_tail:
-                self._open = met
-                break
-            cycle.whole.append(transaction)
-            if met.rows:
-                cdc.append(transaction)
-            if met.rows or met.events:
-                mapped.append(transaction)
-        if not piece.open_tail:
-            self._open = _Met()
-        cycle.mapped += mapped
-        return mapped, cdc
+        transactions = LogTransactions.of(piece.transactions)
+        with_rows = np.zeros(len(transactions), bool)
+        for part in rows:
+            with_rows[np.searchsorted(transactions.commit, np.unique(part.commits))] = True
+        with_events = np.zeros(len(transactions), bool)
+        with_events[[event.transaction for event in piece.events]] = True
+        with_rows[:1] |= self._open.rows
+        with_events[:1] |= self._open.events
+        self._open = _Met(bool(with_rows[-1]), bool(with_events[-1])) if piece.open_tail else _Met()
+        whole = slice(0, len(transactions) - piece.open_tail)
+        ended = transactions[whole]
+        mapped = ended.where((with_rows | with_events)[whole])
+        if ended:
+            cycle.whole = ended[-1]
+        if mapped:
+            cycle.mapped = mapped[-1]
+        return mapped, ended.where(with_rows[whole])
 
     def _write(self, rows: dict[str, ChangeRows], mapping: ChangeRows | None) -> None:
         appends = [
@@ -277,15 +276,15 @@ class Scan:
     # Publication
 
     def _reached(self, cycle: _Cycle) -> Lsn:
-        return cycle.whole[-1].commit_lsn if cycle.whole else self._checkpoint or Lsn.ZERO
+        return cycle.whole.commit_lsn if cycle.whole else self._checkpoint or Lsn.ZERO
 
     def _publish(self, cycle: _Cycle, recorder: SessionRecorder, drained_to: Lsn | None) -> None:
         """Readers see everything appended so far, in one step."""
         if cycle.whole:
-            self._checkpoint = cycle.whole[-1].commit_lsn
+            self._checkpoint = cycle.whole.commit_lsn
         if cycle.mapped:
-            self._high = cycle.mapped[-1].commit_lsn
-            self._last_commit_time = cycle.mapped[-1].commit_time
+            self._high = cycle.mapped.commit_lsn
+            self._last_commit_time = cycle.mapped.commit_time
         scanned = drained_to or self._checkpoint
         if scanned is not None and (self._scanned is None or scanned > self._scanned):
             self._scanned = scanned

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from engine.capture.change_rows import ChangeRows
+from engine.capture.lsn_text import lsn_texts
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA
 from engine.model.lsn import Lsn
-from engine.sources.base import LogTransaction
+from engine.sources.base import LogTransaction, LogTransactions
 
 _NO_TRANSACTION = b"\x00"
 
@@ -20,17 +21,27 @@ def mapping_rows(transactions: Sequence[LogTransaction]) -> ChangeRows | None:
     """A row for each of these transactions, ascending by commit LSN; None for none."""
     if not transactions:
         return None
-    rows = pa.Table.from_pydict(
-        {
-            "start_lsn": [str(transaction.commit_lsn) for transaction in transactions],
-            "tran_begin_time": [transaction.begin_time for transaction in transactions],
-            "tran_end_time": [transaction.commit_time for transaction in transactions],
-            "tran_id": [transaction.tran_id for transaction in transactions],
-            "tran_begin_lsn": [str(transaction.begin_lsn) for transaction in transactions],
-        },
+    columns = LogTransactions.of(transactions)
+    count = len(columns)
+    identifiers = pa.Array.from_buffers(
+        pa.binary(columns.tran_id.dtype.itemsize),
+        count,
+        [None, pa.py_buffer(np.ascontiguousarray(columns.tran_id))],
+    )
+    rows = pa.Table.from_arrays(
+        [
+            lsn_texts(columns.commit),
+            # A log without begin times is all we have met.
+            pa.nulls(count, LSN_TIME_MAPPING_SCHEMA.field("tran_begin_time").type),
+            pa.array(columns.commit_time, pa.int64()).cast(
+                LSN_TIME_MAPPING_SCHEMA.field("tran_end_time").type
+            ),
+            identifiers.cast(pa.binary()),
+            lsn_texts(columns.begin),
+        ],
         schema=LSN_TIME_MAPPING_SCHEMA,
     )
-    return _numbered(rows, [transaction.commit_lsn.position for transaction in transactions])
+    return ChangeRows(rows, columns.commit, np.ones(count, np.int32))
 
 
 def dummy_row(log_end: Lsn, now: datetime) -> tuple[Lsn, ChangeRows]:

@@ -55,6 +55,26 @@ class LogTransactions(Sequence[LogTransaction]):
     commit_time: NDArray[np.int64]
     tran_id: NDArray[np.void]
 
+    @classmethod
+    def of(cls, transactions: Sequence[LogTransaction]) -> LogTransactions:
+        """Any transactions as columns; their begin times are left out."""
+        if isinstance(transactions, LogTransactions):
+            return transactions
+        microsecond = timedelta(microseconds=1)
+        width = max((len(transaction.tran_id) for transaction in transactions), default=4)
+        return cls(
+            np.array([transaction.commit_lsn.position for transaction in transactions], np.uint64),
+            np.array([transaction.begin_lsn.position for transaction in transactions], np.uint64),
+            np.array([(each.commit_time - _EPOCH) // microsecond for each in transactions], np.int64),
+            np.array([transaction.tran_id for transaction in transactions], f"V{width}"),
+        )
+
+    def where(self, taken: NDArray[np.bool_]) -> LogTransactions:
+        """Those that ``taken`` marks."""
+        return LogTransactions(
+            self.commit[taken], self.begin[taken], self.commit_time[taken], self.tran_id[taken]
+        )
+
     def __len__(self) -> int:
         return len(self.commit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import chain
 
 import psycopg
 import pytest
@@ -92,7 +93,18 @@ def test_a_read_ends_at_maxtrans_and_the_next_goes_on(accounts: Source) -> None:
         assert sum(len(piece.transactions) for piece in pieces) <= 3
         seen.append([row[4] for row in placed_rows(pieces)])
     assert [len(ids) for ids in seen] == [6, 6, 2]
-    assert sum(seen, []) == [x for n in range(7) for x in (n, n + 100)]
+    assert list(chain.from_iterable(seen)) == [x for n in range(7) for x in (n, n + 100)]
+
+
+def test_a_read_that_outlives_its_peek_gives_nothing_twice(accounts: Source) -> None:
+    for n in range(3):
+        accounts.sql("INSERT INTO accounts VALUES (%s, 'x', 0)", n)
+    first = accounts.pieces(ReadLimit(maxtrans=1))
+    accounts.sql("INSERT INTO accounts VALUES (3, 'x', 0)")
+    # The peek of the first read has 1 and 2 left; 3 needs another.
+    rest = accounts.pieces(ReadLimit(maxtrans=10))
+    assert [row[4] for row in placed_rows(first + rest)] == [0, 1, 2, 3]
+    assert accounts.log.exhausted
 
 
 def test_a_large_transaction_comes_in_pieces(accounts: Source) -> None:
@@ -281,7 +293,8 @@ def test_an_abandoned_read_is_read_again(accounts: Source) -> None:
 def test_a_lost_slot_breaks_the_log(accounts: Source) -> None:
     assert accounts.log.identity().timeline == 1
     accounts.sql(
-        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+        "WHERE database = current_database()"
     )
     with pytest.raises(LogBroken, match="does not exist"):
         accounts.log.identity()
@@ -299,7 +312,8 @@ def test_a_cut_connection_is_unreachable_and_the_next_read_works(accounts: Sourc
     accounts.sql("INSERT INTO accounts VALUES (1, 'x', 0)")
     accounts.log.log_end()
     accounts.sql(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'highwater%%' "
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        "WHERE application_name LIKE 'highwater%%' "
         "AND datname = current_database() AND pid <> pg_backend_pid()"
     )
     with pytest.raises(SourceUnreachable):

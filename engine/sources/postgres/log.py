@@ -22,7 +22,7 @@ from engine.sources.postgres.types import TypeCatalog
 _log = structlog.get_logger(__name__)
 
 CHANGES_A_PEEK = 500_000
-"""Messages that one peek decodes at most (to the end of a transaction): about a second of the server's time."""
+"""Messages that one peek decodes at most (to a transaction's end): about a second of the server's time."""
 
 _SCAN_SETTINGS = {"work_mem": "64MB", "logical_decoding_work_mem": "128MB"}
 
@@ -55,7 +55,8 @@ class PostgresLog:
                 self._control()
                 .execute(
                     "SELECT system_identifier::text, "
-                    "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int FROM pg_control_system()"
+                    "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int "
+                    "FROM pg_control_system()"
                 )
                 .fetchone()
             )
@@ -254,7 +255,7 @@ class _Reading:
         return self._shaped
 
     def takes(self, after: int, upto: int, left: int) -> bool:
-        """Sets ``taken`` to the transactions to hand out next; False when the next commits at ``upto`` or later."""
+        """Sets ``taken`` to the transactions to hand out next; False when they commit at ``upto`` or on."""
         assert self._shaped is not None
         marked, filled, start = self._shaped.marked, self._shaped.filled, self.taken[1]
         first = max(start, int(np.searchsorted(marked.commit, after, "right")))
@@ -269,5 +270,5 @@ class _Reading:
         # An open transaction's commit is not given until its last part is.
         whole = end - self._inside
         if whole > 0:
-            self._given = max(self._given, int(marked.commit[whole - 1]))
+            self._given = max(self.given, int(marked.commit[whole - 1]))
         return True

@@ -29,7 +29,7 @@ from engine.sources.postgres.types import ColumnType, TypeCatalog
 _log = structlog.get_logger(__name__)
 
 _STEP_CHANGES = 12_000
-"""Positions of so many values take less than 128 KiB: the C library then reuses the memory step after step."""
+"""Positions of so many values take less than 128 KiB: the C library then reuses the memory every step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Shapes:
         self._known: dict[bytes, Shape] = {}
 
     def assign(self, marked: MarkedBlock) -> Iterator[tuple[Shape, NDArray[np.intp]]]:
-        """Each shape with its changes (indices into ``marked.changes``), in order of the relation's shapes."""
+        """Each shape with its changes (indices into ``marked.changes``), by the order of the shapes."""
         met: dict[int, list[tuple[int, Shape]]] = {}
         for index in marked.relations.tolist():
             shape = self._shape(marked.block.data(index))
@@ -113,7 +113,7 @@ def _by_value(values: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.intp
 
 @dataclass(frozen=True, slots=True)
 class ShapedBlock:
-    """A marked block that is being handed out: its changes by shape, its events, and which transactions have any.
+    """A marked block being handed out: its changes by shape, its events, and which transactions have any.
 
     filled: transactions (indices) that have changes or events, ascending.
     """
@@ -168,7 +168,7 @@ class PieceDecoder:
         self._valid_text = valid_text
 
     def piece(self, shaped: ShapedBlock, first: int, end: int) -> LogPiece:
-        """The piece of the transactions ``first`` … ``end`` - 1 of the block, those that have changes or events."""
+        """The piece of the block's transactions ``first`` … ``end`` - 1 that have changes or events."""
         marked = shaped.marked
         filled = shaped.filled[np.searchsorted(shaped.filled, first) : np.searchsorted(shaped.filled, end)]
         number = np.full(len(marked.commit), -1, np.int32)
@@ -206,7 +206,9 @@ class PieceDecoder:
         messages = marked.changes[own]
         rows = images(marked.block, messages, len(shape.types))
         if rows.without_old:
-            self._warn(shape, None, "update without an old row: table lacks REPLICA IDENTITY FULL", rows.without_old)
+            self._warn(
+                shape, None, "update without an old row: table lacks REPLICA IDENTITY FULL", rows.without_old
+            )
         arrays = [
             column_array(type_, values, self._decoding(shape, column.name))
             for type_, values, column in zip(shape.types, rows.columns, shape.relation.columns, strict=True)
