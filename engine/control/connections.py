@@ -40,7 +40,7 @@ class Connections:
             )
             connection.execute("SET TIME ZONE 'UTC'")
         except psycopg.OperationalError as error:
-            raise ControlUnreachable(" ".join(str(error).split())) from error
+            raise ControlUnreachable(words_of(error)) from error
         connection.autocommit = autocommit
         return connection
 
@@ -58,7 +58,13 @@ def _as_unreachable(context: ExceptionContext) -> None:
     if state in _NO_TABLES:
         raise ControlUnreachable("it has no tables yet.") from error
     if context.is_disconnect or state[:2] in _NO_SERVER:
-        raise ControlUnreachable(" ".join(str(error).split())) from error
+        raise ControlUnreachable(words_of(error)) from error
+
+
+def words_of(error: BaseException) -> str:
+    """The server's words as one sentence."""
+    words = " ".join(str(error).split())
+    return words if words.endswith((".", "?")) else f"{words}."
 
 
 def database_id(connection: Connection, name: str, *, lock: bool = False) -> int:

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import Connection, func, select
 
-from engine.control.connections import Connections
+from engine.control.connections import Connections, words_of
 from engine.errors import ControlUnreachable
 
 JOBS = "highwater_jobs"
@@ -54,7 +54,7 @@ class Listener:
             for news in self._connection.notifies(timeout=timeout, stop_after=1):
                 self._waiting.append(Notification(news.channel, news.payload))
         except psycopg.OperationalError as error:
-            raise ControlUnreachable(" ".join(str(error).split())) from error
+            raise ControlUnreachable(words_of(error)) from error
         return self._waiting.popleft() if self._waiting else None
 
     def until(self, deadline: float) -> Iterator[Notification]:
@@ -77,7 +77,7 @@ def listen(connections: Connections, *channels: str) -> Iterator[Listener]:
             for channel in channels:
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         except psycopg.OperationalError as error:
-            raise ControlUnreachable(" ".join(str(error).split())) from error
+            raise ControlUnreachable(words_of(error)) from error
         yield Listener(connection)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -86,3 +87,11 @@ def test_before_anything_is_published(engine, enabled):
     assert engine.get_min_lsn(enabled, "nothing") == Lsn.ZERO
     assert engine.scan_sessions(enabled) == []
     assert engine.map_lsn_to_time(enabled, Lsn.ZERO) is None
+
+
+def test_threads_share_an_engine(engine, enabled):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: engine.status(), range(24)))
+    assert {status.verdict for status in statuses} == {"failing"}
+    assert {len(status.databases[0].facts.instances) for status in statuses} == {1}
