@@ -137,7 +137,7 @@ class Agent:
             self._control.jobs.report(
                 running.job.job_id, JobState.STOPPING, "Stops after its cycle.", running.parameters
             )
-            running.stop()
+            running.stop(asked=True)
 
     def _start(self, job: Job) -> None:
         self._jobs[job.database] = started = self._job(job)

@@ -51,6 +51,7 @@ class CaptureJob:
         self._stop = Event()
         self._news = Event()
         self._woken = False
+        self._asked = False
         self._tables_dropped = True
         self._failures = 0
         self._thread = Thread(target=self._run, name=job.name, daemon=True)
@@ -69,8 +70,9 @@ class CaptureJob:
         """Starts the thread."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Asks it to end after the cycle it is in."""
+    def stop(self, asked: bool = False) -> None:
+        """Asks it to end after its cycle; ``asked``: by the job's row, not because the agent ends."""
+        self._asked = asked
         self._stop.set()
         self._news.set()
 
@@ -96,15 +98,13 @@ class CaptureJob:
             stop=stop_when_event_set(self._stop),
             sleep=self._sleep,
             before_sleep=self._failed,
-            retry_error_callback=lambda _: None,
+            retry_error_callback=lambda _: self._report(JobState.STOPPED, "Stopped."),
         )
         try:
             retrying(self._capture)
         except Exception as error:  # noqa: BLE001 - the supervisor's edge: the job ends, the agent does not
             _log.exception("capture job died", database=self.job.database)
             self._report(JobState.FAILED, f"{type(error).__name__}: {error}")
-            return
-        self._report(JobState.STOPPED, "Stopped." if self.stopping else "The one-shot scan has finished.")
 
     def _pause(self, attempt: RetryCallState) -> float:
         """Doubles with each failure since the last scan that went well."""
@@ -123,13 +123,17 @@ class CaptureJob:
 
     def _capture(self) -> None:
         """Scans until told to stop, or once. Raises the CdcError that ends it."""
-        if not self._failures:
-            self._report(JobState.STARTING, "Starting.")
         with self._lease() as lease:
             if lease is None:
+                if self._asked:
+                    self._report(JobState.STOPPED, "Stopped.")
                 return
+            if not self._failures:
+                self._report(JobState.STARTING, "Starting.")
             with self._open_scan(lease) as scan, self._renewing(lease):
                 self._scan(scan)
+            # Before the lease is free: what a successor reports must come later.
+            self._report(JobState.STOPPED, "Stopped." if self.stopping else "The one-shot scan has finished.")
 
     def _scan(self, scan: Scan) -> None:
         self._clear_dropped()
@@ -180,12 +184,18 @@ class CaptureJob:
                 self._release(lease)
 
     def _acquire(self) -> Lease | None:
-        """Waits until nobody else captures this database; None when told to stop meanwhile."""
+        """Waits until nobody else captures this database; None when told to stop meanwhile.
+
+        The job's state is the other's to report.
+        """
+        waiting = False
         while not self._stop.is_set():
             lease = self._control.leases.acquire(self.job.database, self._holder, self._lease_seconds)
             if lease is not None:
                 return lease
-            self._report(JobState.STARTING, "Waits: another agent captures this database.")
+            if not waiting:
+                waiting = True
+                _log.info("another agent captures this database", database=self.job.database)
             self._stop.wait(self._lease_seconds / 4)
         return None
 

@@ -1,0 +1,111 @@
+from pathlib import Path
+
+from engine.errors import ControlUnreachable
+from engine.model.job import CaptureParameters, JobState, JobType
+from tests.agent.conftest import job_of, until, until_state
+from tests.capture.conftest import DATABASE
+
+
+def test_a_wanted_job_runs_and_reports_what_it_runs_with(tracked, new_agent):
+    tracked.engine.change_job(DATABASE, maxtrans=20, pollinginterval=1)
+    new_agent()
+    job = until_state(tracked, JobState.RUNNING)
+    assert job.running == CaptureParameters(maxtrans=20, pollinginterval=1)
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.sync(DATABASE, 60)
+    assert [row["id"] for row in tracked.rows("public_t")] == [1]
+
+
+def test_somebody_who_waits_does_not_wait_for_the_polling_interval(tracked, new_agent):
+    tracked.engine.change_job(DATABASE, pollinginterval=86_399)
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.sync(DATABASE, 60)
+    assert len(tracked.rows("public_t")) == 1
+
+
+def test_a_stopped_job_stays_stopped_and_new_parameters_come_with_the_next_start(tracked, new_agent):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.engine.change_job(DATABASE, maxtrans=3)
+    assert job_of(tracked).running.maxtrans == 500
+    tracked.engine.stop_job(DATABASE)
+    stopped = until_state(tracked, JobState.STOPPED)
+    assert stopped.running is None
+    tracked.engine.start_job(DATABASE)
+    assert until_state(tracked, JobState.RUNNING).running.maxtrans == 3
+
+
+def test_a_one_shot_job_drains_the_log_and_stops(tracked, new_agent):
+    tracked.engine.change_job(DATABASE, continuous=0)
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    new_agent()
+    until(lambda: tracked.control.watermarks.get(DATABASE).high is not None, "something is published")
+    job = until_state(tracked, JobState.STOPPED)
+    assert (job.wanted, job.message) == (False, "The one-shot scan has finished.")
+    assert len(tracked.rows("public_t")) == 1
+
+
+def test_a_job_that_fails_says_why_and_goes_on_when_it_can(tracked, new_agent):
+    dsn = tracked.engine.database(DATABASE).dsn
+    tracked.control.sources.set_dsn(DATABASE, "postgresql://postgres@/nowhere?host=/nowhere")
+    new_agent()
+    job = until_state(tracked, JobState.FAILED)
+    assert "50001" in job.message
+    tracked.control.sources.set_dsn(DATABASE, dsn)
+    until_state(tracked, JobState.RUNNING)
+    assert {error.error_number for error in tracked.control.errors.list(DATABASE)} == {50001}
+
+
+def test_a_second_agent_waits_and_takes_over(tracked, new_agent):
+    first = new_agent("first")
+    until_state(tracked, JobState.RUNNING)
+    new_agent("second")
+    tracked.sql("INSERT INTO t VALUES (0, 'a')")
+    tracked.engine.sync(DATABASE, 60)
+    assert {lease.holder for lease in tracked.control.leases.list()} == {"first"}
+    assert job_of(tracked).state is JobState.RUNNING
+    first.stop()
+    until(lambda: tracked.control.leases.list()[0].holder == "second", "the second took over")
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    until(lambda: len(tracked.rows("public_t")) == 2, "captured by the second")
+    until_state(tracked, JobState.RUNNING)
+
+
+def test_the_change_table_of_a_disabled_instance_goes(tracked, new_agent):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.enable("t", capture_instance="second")
+    tracked.engine.sync(DATABASE, 60)
+    folder = Path(tracked.lake.change_table(DATABASE, "public_t"))
+    assert folder.is_dir()
+    tracked.engine.disable_table(DATABASE, "public", "t", "public_t")
+    until(lambda: not folder.exists(), "the folder is gone")
+    assert Path(tracked.lake.change_table(DATABASE, "second")).is_dir()
+
+
+def test_a_database_without_tables_does_not_hold_its_log(workbench, new_agent):
+    def confirmed() -> int:
+        return workbench.engine.slot(DATABASE).confirmed.position
+
+    workbench.sql("CREATE TABLE other (x int)")
+    before = confirmed()
+    new_agent()
+    until(lambda: confirmed() > before, "the slot moves")
+    assert workbench.control.jobs.get(DATABASE, JobType.CAPTURE) is None
+
+
+def test_the_agent_comes_back_when_the_control_database_was_away(tracked, new_agent, monkeypatch):
+    jobs = tracked.control.jobs
+    listed = jobs.list
+    answers = iter([True, True])
+
+    def away(database: str | None = None) -> object:
+        if next(answers, None):
+            raise ControlUnreachable("gone")
+        return listed(database)
+
+    monkeypatch.setattr(jobs, "list", away)
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
