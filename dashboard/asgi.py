@@ -18,10 +18,12 @@ from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Route
 
 from dashboard.components.live_plot import PLOTLY_ROUTE
+from engine.engine import Engine
+
+AGENT_STARTS = 10.0
+"""Seconds that are left to the agent, which starts at the same time and is waited for."""
 
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-
-
 _NEEDED = (
     "pandas.io.formats.style",
     "plotly.graph_objects",
@@ -47,16 +49,16 @@ async def plotly_script(_request: Request) -> FileResponse:
 @asynccontextmanager
 async def warm(_app: st.App) -> AsyncIterator[None]:
     """Loads what the first page will need while nobody waits for it yet."""
-    modules = (
-        "pandas.io.formats.style",
-        "plotly.graph_objects",
-        "pyarrow.parquet",
-        "dashboard.components.explorer",
-    )
-    loading = [asyncio.to_thread(import_module, module) for module in modules]
-    task = asyncio.gather(*loading)
+    loading = asyncio.create_task(_load())
     yield
-    await task
+    loading.cancel()
+
+
+async def _load() -> None:
+    for module in _NEEDED:
+        await asyncio.to_thread(import_module, module)
+    await asyncio.sleep(AGENT_STARTS)
+    await asyncio.to_thread(Engine.prepare_queries)
 
 
 app = st.App(

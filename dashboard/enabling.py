@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.engine import Engine
-
 from dashboard.operations import Operation
 from dashboard.snapshot import Snapshot
 from dashboard.statements import EnableTable
+from engine.engine import Engine
 from engine.errors import CdcError
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import SourceIndex, SourceTable

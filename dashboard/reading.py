@@ -6,7 +6,7 @@ Filters and order are Spark expressions on the DataFrame the engine returns; not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
@@ -214,13 +214,18 @@ def read_latest(
     if tables is None:
         since = recent_start(sessions, LATEST * 2)
         return _across(engine, instances, since, high, LATEST * 2, work)[:LATEST]
+    return _of_all(instances, tables, LATEST * 2)[:LATEST]
+
+
+def _of_all(instances: Sequence[CaptureInstance], tables: Mapping[str, Any], each: int) -> tuple[Change, ...]:
+    """Changes of several instances, at most ``each`` rows of one, newest first."""
     changes: list[Change] = []
     for instance in instances:
         if instance.capture_instance in tables:
-            rows = _newest_rows(tables[instance.capture_instance])[: LATEST * 2]
+            rows = _newest_rows(tables[instance.capture_instance])[:each]
             changes += fold(rows, instance.capture_instance, instance.column_names)
     changes.sort(key=lambda change: (change.start_lsn, change.seqval or ""), reverse=True)
-    return tuple(changes[:LATEST])
+    return tuple(changes)
 
 
 def _newest_rows(table: Any) -> list[dict[str, Any]]:
@@ -239,6 +244,9 @@ def read_transaction(
     engine: Engine, instances: Sequence[CaptureInstance], commit: Lsn, work: Work
 ) -> tuple[Change, ...]:
     """Everything one transaction changed, over all instances, newest first; at most PAGE changes."""
+    tables = engine.newest_changes(instances[0].database, PAGE, since=commit, upto=commit)
+    if tables is not None:
+        return _of_all(instances, tables, PAGE)[:PAGE]
     return _across(engine, instances, commit, commit, PAGE, work)
 
 

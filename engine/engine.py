@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from engine.control import ControlDatabase
@@ -98,6 +99,13 @@ class Engine:
             ),
             on_close=spark.close,
         )
+
+    @staticmethod
+    def prepare_queries() -> None:
+        """Loads what queries need, for a program that would rather not wait at its first question."""
+        modules = ("pyspark.sql.connect.session", "engine.query.all_changes", "engine.query.net_changes")
+        for module in (*modules, "engine.query.lsn_functions", "engine.lake.spark"):
+            import_module(module)
 
     def close(self) -> None:
         """Gives up connections."""
@@ -243,13 +251,18 @@ class Engine:
         return all_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
 
     def newest_changes(
-        self, database: str, count: int, capture_instance: str | None = None
+        self,
+        database: str,
+        count: int,
+        capture_instance: str | None = None,
+        since: Lsn = Lsn.ZERO,
+        upto: Lsn = Lsn.MAX,
     ) -> dict[str, Table] | None:
         """The newest rows of one capture instance, or of each, with their commit times and without Spark.
 
-        By name of the instance; at least ``count`` rows each, in log order, columns as
-        `engine.query.newest_changes`. None where files can't tell: the lake is not in a local folder, its
-        log was cut, nothing is published. Ask `get_all_changes` then.
+        From ``since`` to ``upto``, as far as published; by name of the instance; at least ``count`` rows
+        each, in log order, columns as `engine.query.newest_changes`. None where files can't tell (the lake
+        is not in a local folder, its log was cut, nothing is published): ask `get_all_changes` then.
         """
         high = self.get_max_lsn(database)
         if high is None:
@@ -261,7 +274,8 @@ class Engine:
             for instance in self._control.instances.list(database)
             if instance.start_lsn is not None and capture_instance in (None, instance.capture_instance)
         ]
-        return newest_changes(self._tail, self._lake, database, instances, high, count)
+        upto = min(high, upto)
+        return newest_changes(self._tail, self._lake, database, instances, upto, count, since)
 
     def get_net_changes(
         self,

@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from engine.lake.parquet_files import local_folder
 from engine.model.lsn import Lsn
 
+MOST_ENTRIES = 5000
+"""Log entries looked through at most, some hundred milliseconds; beyond them Spark is faster."""
+
 
 class _LogIsCutError(Exception):
     """Entries that would be needed are no longer in the log, only in its checkpoint."""
@@ -30,8 +33,10 @@ class TableTail:
     def __init__(self) -> None:
         self._versions: dict[str, int] = {}
 
-    def newest(self, path: str, schema: pa.Schema, position: str, upto: Lsn, count: int) -> pa.Table | None:
-        """The last ``count`` rows (or a few more) that are not above ``upto``, in log order.
+    def newest(
+        self, path: str, schema: pa.Schema, position: str, upto: Lsn, count: int, since: Lsn = Lsn.ZERO
+    ) -> pa.Table | None:
+        """The last ``count`` rows (or a few more) from ``since`` to ``upto``, both included, in log order.
 
         schema: the table's columns; position: the one with the rows' LSN. None where the table is not in
         a local folder, not there, or its log does not reach back far enough.
@@ -42,8 +47,8 @@ class TableTail:
             return None
         parts: list[pa.Table] = []
         try:
-            for file in _files(folder, version, position, str(upto)):
-                for rows in _row_groups(folder / file, schema, position, str(upto)):
+            for file in _files(folder, version, position, str(since), str(upto)):
+                for rows in _row_groups(folder / file, schema, position, str(since), str(upto)):
                     parts.insert(0, rows)
                     if sum(len(part) for part in parts) >= count:
                         return pa.concat_tables(parts)
@@ -69,10 +74,12 @@ def _entry(log: Path, version: int) -> Path:
     return log / f"{version:020d}.json"
 
 
-def _files(folder: Path, version: int, position: str, upto: str) -> Iterator[str]:
-    """Data files, newest first, that are still in the table and may hold rows up to ``upto``."""
+def _files(folder: Path, version: int, position: str, since: str, upto: str) -> Iterator[str]:
+    """Data files, newest first, that are still in the table and may hold rows of the range."""
     removed: set[str] = set()
     for number in range(version, -1, -1):
+        if version - number >= MOST_ENTRIES:
+            raise _LogIsCutError
         entry = _entry(folder / "_delta_log", number)
         if not entry.exists():
             raise _LogIsCutError
@@ -80,21 +87,26 @@ def _files(folder: Path, version: int, position: str, upto: str) -> Iterator[str
         removed |= {action["remove"]["path"] for action in actions if "remove" in action}
         for action in reversed(actions):
             added = action.get("add")
-            if added and added["path"] not in removed and _smallest(added, position) <= upto:
+            if not added or added["path"] in removed:
+                continue
+            if _bound(added, "maxValues", position, since) < since:
+                return  # appends are in log order: what is older lies below the range too
+            if _bound(added, "minValues", position, "") <= upto:
                 yield unquote(added["path"])
 
 
-def _smallest(add: dict[str, Any], position: str) -> str:
-    smallest = json.loads(add.get("stats") or "{}").get("minValues", {}).get(position, "")
-    return str(smallest)
+def _bound(add: dict[str, Any], kind: str, position: str, unknown: str) -> str:
+    statistics = json.loads(add.get("stats") or "{}")
+    return str(statistics.get(kind, {}).get(position, unknown))
 
 
-def _row_groups(file: Path, schema: pa.Schema, position: str, upto: str) -> Iterator[pa.Table]:
-    """Rows of one file up to ``upto``, its last row group first.
+def _row_groups(file: Path, schema: pa.Schema, position: str, since: str, upto: str) -> Iterator[pa.Table]:
+    """Rows of one file within the range, its last row group first.
 
     Columns are renamed by place: with column mapping their names in Parquet are not the table's.
     """
     with pq.ParquetFile(file) as parquet:
         for group in range(parquet.num_row_groups - 1, -1, -1):
             rows = parquet.read_row_group(group).rename_columns(schema.names)
-            yield rows.filter(pc.less_equal(rows[position], upto)).cast(schema)
+            inside = pc.and_(pc.greater_equal(rows[position], since), pc.less_equal(rows[position], upto))
+            yield rows.filter(inside).cast(schema)

@@ -21,9 +21,15 @@ _TRANSACTIONS = 2000
 
 
 def newest_changes(
-    tail: TableTail, lake: Lake, database: str, instances: Sequence[CaptureInstance], high: Lsn, count: int
+    tail: TableTail,
+    lake: Lake,
+    database: str,
+    instances: Sequence[CaptureInstance],
+    high: Lsn,
+    count: int,
+    since: Lsn = Lsn.ZERO,
 ) -> dict[str, pa.Table] | None:
-    """At least ``count`` of the newest rows of each instance (fewer when it has fewer), in log order.
+    """At least ``count`` of the newest rows from ``since`` to ``high`` of each instance, in log order.
 
     Columns: those of the change table without ``__$end_lsn``, captured ones under the source's names,
     and COMMIT_TIME. None where the lake is not in a local folder: `all_changes` answers there.
@@ -31,12 +37,12 @@ def newest_changes(
     found: dict[str, pa.Table] = {}
     for instance in instances:
         path = lake.change_table(database, instance.capture_instance)
-        rows = tail.newest(path, change_table_schema(instance), START_LSN, high, count)
+        rows = tail.newest(path, change_table_schema(instance), START_LSN, high, count, since)
         if rows is None:
             return None
         found[instance.capture_instance] = rows.rename_columns(_source_names(instance, rows)).drop([END_LSN])
     times = tail.newest(
-        lake.lsn_time_mapping(database), LSN_TIME_MAPPING_SCHEMA, "start_lsn", high, _TRANSACTIONS
+        lake.lsn_time_mapping(database), LSN_TIME_MAPPING_SCHEMA, "start_lsn", high, _TRANSACTIONS, since
     )
     return None if times is None else {name: _with_times(rows, times) for name, rows in found.items()}
 

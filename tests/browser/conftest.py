@@ -18,7 +18,7 @@ from urllib.error import URLError
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FLAGS = (
     "--headless",
@@ -32,6 +32,8 @@ FLAGS = (
 )
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 120
+PATIENCE = 45_000
+"""Milliseconds that a test waits for what it expects to see; the machine may be busy."""
 DEMO = "demo"
 
 
@@ -107,6 +109,7 @@ def browser() -> Iterator[Browser]:
     found = [path for name in CHROMIUMS if (path := shutil.which(name))]
     executable = os.environ.get("HIGHWATER_CHROMIUM") or (found[0] if found else None)
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE)
         started = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield started
         started.close()
@@ -140,7 +143,7 @@ def open_page(browser: Browser, running_home: RunningHome) -> Iterator[Callable[
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         consoles.append(Console(page))
         page.goto(running_home.url + path)
         page.get_by_role("link", name="Overview").wait_for()

@@ -106,7 +106,7 @@ def test_a_download_has_a_line_for_each_row(
     running_home.execute(*(UPDATE.format(f"Row {n}", 4) for n in range(5)))
     page = open_page("/changes?c_ci=HumanResources_Department&c_n=50&c_opt=all")
     shown = row_count(page)
-    page.get_by_role("button", name="Download").click()
+    page.get_by_role("button", name="Download", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()
     download.value.save_as(tmp_path / "changes.csv")

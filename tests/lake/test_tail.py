@@ -49,6 +49,12 @@ def test_nothing_above_the_high_watermark_is_seen(path: str) -> None:
     assert ids(path, 9, 2) == []
 
 
+def test_one_transaction_is_found_by_its_range(path: str) -> None:
+    rows = TableTail().newest(path, SCHEMA, "__$start_lsn", Lsn.at(20), 100, since=Lsn.at(20))
+    assert rows is not None
+    assert rows["id"].to_pylist() == [20, 21]
+
+
 def test_a_tail_follows_the_table(spark: SparkSession, lake: Lake, path: str) -> None:
     tail = TableTail()
     assert ids(path, 99, 1, tail) == [30, 31]
