@@ -270,5 +270,5 @@ class _Reading:
         # An open transaction's commit is not given until its last part is.
         whole = end - self._inside
         if whole > 0:
-            self._given = max(self.given, int(marked.commit[whole - 1]))
+            self._given = max(self._given, int(marked.commit[whole - 1]))
         return True
