@@ -28,19 +28,24 @@ class SparkClient:
         # pyspark takes half a second to import: a program that asks no query does without.
         from engine.lake.spark import ConnectEndpoint, connect_session
 
-        record = self._home.processes().get("agent")
-        port = None if record is None else record.facts.get(CONNECT_PORT)
-        if record is None or port is None:
+        agent = self._living_agent()
+        if agent is None:
             raise AgentNotRunning("queries need it")
         with self._lock:
-            if self._session is None or self._agent != (record.pid, port):
-                self._session = connect_session(ConnectEndpoint(port, self._home.connect_token))
-                self._agent = (record.pid, port)
+            if self._session is None or self._agent != agent:
+                self._session = connect_session(ConnectEndpoint(agent[1], self._home.connect_token))
+                self._agent = agent
             return self._session
 
     def close(self) -> None:
-        """Ends the session on the agent, if there is one and the agent still lives."""
+        """Ends the session on its agent; nothing where that agent is gone, and the session with it."""
         with self._lock:
             session, self._session = self._session, None
-        if session is not None and "agent" in self._home.processes():
+        if session is not None and self._agent == self._living_agent():
             session.stop()
+
+    def _living_agent(self) -> tuple[int, int] | None:
+        """Process and port of the agent that serves this home; None while it starts or is away."""
+        record = self._home.processes().get("agent")
+        port = None if record is None else record.facts.get(CONNECT_PORT)
+        return None if record is None or port is None else (record.pid, int(port))
