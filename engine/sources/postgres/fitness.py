@@ -23,7 +23,9 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        has_database_privilege(current_database(), 'CREATE') AS may_create,
        current_database() AS database, current_setting('server_encoding') AS encoding,
        coalesce(current_setting('max_slot_wal_keep_size', true), '-1') AS keep_size,
-       coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout
+       coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout,
+       (SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p
+        WHERE p.proname = 'pg_log_standby_snapshot' LIMIT 1) AS may_log_snapshot
 FROM pg_roles r WHERE r.rolname = current_user
 """
 
@@ -59,6 +61,14 @@ def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
     yield from _server_problems(facts)
     yield from _rights_problems(facts, connection)
     yield from _soft_problems(facts)
+    if facts["may_log_snapshot"] is False:
+        role = sql.Identifier(facts["role"]).as_string(connection)
+        yield SourceProblem(
+            "restart of decoding",
+            f"Role {facts['role']} may not mark where decoding can begin: under load scans read log twice.",
+            f"GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO {role};",
+            fatal=False,
+        )
     for (table,) in connection.execute(_NOT_FULL, [PUBLICATION]).fetchall():
         yield SourceProblem(
             "replica identity",

@@ -15,7 +15,7 @@ from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
-from engine.sources.postgres.slot import Peek, Slot, SlotName
+from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName
 from engine.sources.postgres.transactions import TransactionMarker
 from engine.sources.postgres.types import TypeCatalog
 
@@ -42,6 +42,7 @@ class PostgresLog:
         self._binary = True
         self._commits: set[int] = set()
         self._rows_unconfirmed = 0
+        self._restart_cared_for = 0
 
     # Facts
 
@@ -154,7 +155,11 @@ class PostgresLog:
         position = upto.position
         target = position + 1 if position in self._commits else position
         with self._reaching():
-            self._slot().advance(target)
+            slot = self._slot()
+            slot.advance(target)
+            if position - self._restart_cared_for > RESTART_LAG:
+                slot.let_restart_follow()
+                self._restart_cared_for = position
         self._commits = {commit for commit in self._commits if commit > position}
         self._rows_unconfirmed = 0
 
