@@ -113,7 +113,8 @@ def _flags(no_dashboard: bool, no_demo: bool) -> list[str]:
 def _stop_on_signals() -> Event:
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
+            signal.signal(number, lambda *_: stop.set())
     return stop
 
 
