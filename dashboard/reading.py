@@ -149,8 +149,8 @@ def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> Ch
     work.step("finding the range")
     from_lsn, to_lsn = resolve(engine, query)
     work.step("reading changes")
-    if (newest := _last_rows(engine, query, to_lsn)) is not None:
-        shown = newest[number * PAGE : (number + 1) * PAGE + 1]
+    if (newest := _from_files(engine, query, from_lsn, to_lsn, (number + 1) * PAGE + 1)) is not None:
+        shown = newest[number * PAGE :]
         changes = fold(page_of(shown, PAGE), query.instance.capture_instance, query.instance.column_names)
         return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(shown) > PAGE)
     frame = _newest_first(result(engine, query, from_lsn, to_lsn), query.net)
@@ -161,21 +161,21 @@ def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> Ch
     return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(rows) > PAGE)
 
 
-def _last_rows(engine: Engine, query: ChangeQuery, to_lsn: Lsn) -> list[dict[str, Any]] | None:
-    """The last rows of an unfiltered query, newest first, without Spark; None where only Spark can tell."""
-    if query.last is None or query.last > AT_ONCE or query.net or query.filter:
+def _from_files(
+    engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, count: int
+) -> list[dict[str, Any]] | None:
+    """The newest ``count`` rows of an unfiltered query, without Spark; None where only Spark can tell."""
+    instance = query.instance
+    is_valid = instance.start_lsn is not None and instance.start_lsn <= from_lsn
+    if query.net or query.filter or count > AT_ONCE or not is_valid:
         return None
-    name_ = query.instance.capture_instance
-    tables = engine.newest_changes(query.database, query.last * 2, name_)
+    name_, twice = instance.capture_instance, count * 2  # half of them may be rows 3
+    tables = engine.newest_changes(query.database, twice, name_, since=from_lsn, upto=to_lsn)
     if tables is None or name_ not in tables:
         return None
     without = Operation.UPDATE_OLD if query.row_filter_option == "all" else None
-    rows = [
-        row
-        for row in _newest_rows(tables[name_])
-        if row[START_LSN] <= str(to_lsn) and row[OPERATION] != without
-    ]
-    return rows[: query.last]
+    rows = [row for row in _newest_rows(tables[name_]) if row[OPERATION] != without]
+    return rows[: min(count, query.last or count)]
 
 
 def count(engine: Engine, query: ChangeQuery, work: Work) -> int:

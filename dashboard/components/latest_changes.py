@@ -13,6 +13,7 @@ from dashboard.operations import Operation, OperationState
 from dashboard.snapshot import DatabaseView
 
 _KEPT = "latest_shown"
+NOTHING_YET = "No changes yet. What is committed at the source appears here within seconds."
 AT_ONCE = 0.15
 """Seconds a tick waits for its own read; a slower one is shown by the next tick."""
 PAUSE = 2.0
@@ -81,7 +82,7 @@ def _is_stale(operation: Operation, view: DatabaseView) -> bool:
 def _table(view: DatabaseView, shown: Operation) -> None:
     changes = shown.result[1]
     if not changes:
-        st.caption("No change rows yet.")
+        st.caption(NOTHING_YET)
         return
     index = latest_table(changes, view.instances, key="latest_table")
     if index is not None and index < len(changes):
