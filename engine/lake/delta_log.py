@@ -18,7 +18,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from engine.errors import CdcError
-from engine.lake.parquet_files import STATISTICS_COLUMNS, DataFile, PhysicalColumn, flush, local_folder
+from engine.lake.parquet_files import (
+    MOST_ROWS,
+    STATISTICS_COLUMNS,
+    PhysicalColumn,
+    flush,
+    local_folder,
+    write_files,
+)
 
 COMMIT_APP_ID = "highwater.start_lsn"
 """appId of the SetTransaction whose version is the position of the last commit LSN in a table."""
@@ -46,7 +53,7 @@ class DeltaTables:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = Jvm(spark)
-        self._columns: dict[str, Mapping[str, PhysicalColumn]] = {}
+        self._schemas: dict[str, StructType] = {}
 
     def create(self, path: str, schema: pa.Schema) -> bool:
         """An empty table of ``schema``, all columns nullable; False when it is there already.
@@ -60,11 +67,7 @@ class DeltaTables:
             self._create(log, wanted)
             return True
         found = StructType.fromJson(json.loads(newest.metadata().schemaString()))
-        if _shape(found) != _shape(wanted):
-            raise ChangeTableDiffers(
-                f"The table at '{path}' has other columns than expected: "
-                f"{found.simpleString()}, not {wanted.simpleString()}."
-            )
+        _check_columns(path, found, wanted)
         return False
 
     def drop(self, path: str) -> None:
@@ -72,7 +75,7 @@ class DeltaTables:
         hadoop_path = self._jvm.path(path)
         files = hadoop_path.getFileSystem(self._jvm.hadoop_configuration)
         self._jvm.delta_log_object.invalidateCache(self._jvm.session, hadoop_path)
-        self._columns.pop(path, None)
+        self._schemas.pop(path, None)
         if files.exists(hadoop_path):
             aside = self._jvm.path(f"{path}.dropped-{uuid.uuid4()}")
             files.rename(hadoop_path, aside)
@@ -109,9 +112,9 @@ class DeltaTables:
         log = self._log(path)
         transaction = log.startTransaction(self._jvm.none, self._jvm.some(log.unsafeVolatileSnapshot()))
         transaction.readTxn().addOne(COMMIT_APP_ID)
-        if path not in self._columns:
-            self._columns[path] = _physical_columns(transaction.metadata().schemaString())
-        return DeltaTransaction(self._spark, self._jvm, path, transaction, self._columns[path])
+        if path not in self._schemas:
+            self._schemas[path] = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
+        return DeltaTransaction(self._spark, self._jvm, path, transaction, self._schemas[path])
 
     def checkpoint(self, path: str) -> None:
         """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
@@ -151,33 +154,34 @@ class DeltaTables:
 class DeltaTransaction:
     """One commit in the making: data files, then the position that they reach.
 
-    columns: the table's, as Parquet calls them; read_version: the version it goes on from.
+    read_version: the version of the table that it goes on from.
     """
 
     def __init__(
-        self,
-        spark: SparkSession,
-        jvm: Jvm,
-        path: str,
-        transaction: Any,
-        columns: Mapping[str, PhysicalColumn],
+        self, spark: SparkSession, jvm: Jvm, path: str, transaction: Any, schema: StructType
     ) -> None:
-        self.columns = columns
         self.read_version: int = transaction.readVersion()
         self._spark = spark
         self._jvm = jvm
         self._path = path
         self._transaction = transaction
+        self._schema = schema
         self._actions: list[Any] = []
 
-    def add(self, files: Sequence[DataFile]) -> None:
-        """Files that are already in the table's folder."""
-        self._actions += [self._jvm.action(file.action()) for file in files]
+    def add(self, rows: pa.Table, fsync: bool, through_spark: bool) -> None:
+        """Writes rows into files: by Arrow where it reaches the table, else, or if so wished, by Spark.
 
-    def add_rows(self, rows: pa.Table) -> None:
-        """Rows that Spark writes: any file system that Hadoop knows."""
-        frame = self._spark.createDataFrame(rows).coalesce(1)
-        self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
+        Raises ChangeTableDiffers, before anything is written, when they are not of the table's columns.
+        """
+        _check_columns(self._path, self._schema, from_arrow_schema(rows.schema))
+        folder = None if through_spark else local_folder(self._path)
+        if folder:
+            files = write_files(folder, rows, _physical_columns(self._schema), fsync)
+            self._actions += [self._jvm.action(file.action()) for file in files]
+        else:
+            frame = self._spark.createDataFrame(rows)
+            frame = frame.coalesce(1) if len(rows) <= MOST_ROWS else frame
+            self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
 
     def commit(self, commit: int, command: int, fsync: bool) -> int:
         """Makes the files visible together with the position (commit, command); the new version."""
@@ -247,13 +251,21 @@ def _shape(schema: StructType) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in schema]
 
 
-def _physical_columns(schema: str) -> Mapping[str, PhysicalColumn]:
-    """From Delta's schema text: how each column is called in Parquet."""
+def _check_columns(path: str, found: StructType, wanted: StructType) -> None:
+    if _shape(found) != _shape(wanted):
+        raise ChangeTableDiffers(
+            f"The table at '{path}' has other columns than expected: "
+            f"{found.simpleString()}, not {wanted.simpleString()}."
+        )
+
+
+def _physical_columns(schema: StructType) -> Mapping[str, PhysicalColumn]:
+    """How each column is called in Parquet."""
     columns = {}
-    for field in json.loads(schema)["fields"]:
-        facts = field["metadata"]
-        columns[field["name"]] = PhysicalColumn(
-            facts.get("delta.columnMapping.physicalName", field["name"]), facts.get("delta.columnMapping.id")
+    for field in schema:
+        facts = field.metadata or {}
+        columns[field.name] = PhysicalColumn(
+            facts.get("delta.columnMapping.physicalName", field.name), facts.get("delta.columnMapping.id")
         )
     return columns
 

@@ -69,11 +69,8 @@ def write_files(
 ) -> Sequence[DataFile]:
     """Writes ``rows`` into new files of ``folder``; nothing refers to them yet.
 
-    columns: the table's, in order; ``rows`` has the same. An orphan that a crash leaves is harmless.
+    columns: those of the table and of ``rows``. An orphan that a crash leaves is harmless.
     """
-    names = list(columns)
-    if rows.column_names != names:
-        raise ValueError(f"rows have columns {rows.column_names}, the table {names}")
     step = _rows_a_file(rows)
     files = [
         _write_file(folder, rows.slice(first, step), columns, fsync) for first in range(0, len(rows), step)

@@ -18,8 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from engine.lake.delta_log import DeltaTables, DeltaTransaction
-from engine.lake.parquet_files import local_folder, write_files
+from engine.lake.delta_log import DeltaTables
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -141,7 +140,9 @@ class Publisher:
             transaction = self._tables.begin(append.path)
         new = append.after(position)
         if len(new.commits):
-            version, position = self._commit(transaction, new), new.last
+            position = new.last
+            transaction.add(new.rows, self._fsync, self._through_spark)
+            version = transaction.commit(position.commit, position.command, self._fsync)
         with self._lock:
             self._positions[append.path] = (version, position)
         return len(new.commits)
@@ -149,11 +150,3 @@ class Publisher:
     def _read_position(self, path: str) -> tuple[int, TablePosition]:
         version, commit, command = self._tables.position(path)
         return version, TablePosition(commit, command)
-
-    def _commit(self, transaction: DeltaTransaction, append: Append) -> int:
-        folder = None if self._through_spark else local_folder(append.path)
-        if folder:
-            transaction.add(write_files(folder, append.rows, transaction.columns, self._fsync))
-        else:
-            transaction.add_rows(append.rows)
-        return transaction.commit(append.last.commit, append.last.command, self._fsync)

@@ -70,7 +70,7 @@ def build_session(
     settings = _settings(master, driver_memory, jars, connect) | dict(extra or {})
     if SparkContext._gateway is None:
         os.environ.pop(_CONNECT_MODE, None)
-        with _submit_arguments(settings):
+        with _launch_environment(settings):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
     return SparkSession.builder.getOrCreate()
 
@@ -126,20 +126,25 @@ def _settings(
 
 
 @contextmanager
-def _submit_arguments(settings: Mapping[str, str]) -> Iterator[None]:
+def _launch_environment(settings: Mapping[str, str]) -> Iterator[None]:
     """While it is open, a JVM that this process starts reads ``settings`` from a private file."""
-    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
     with tempfile.NamedTemporaryFile("w", prefix="spark-", suffix=".conf", encoding="utf-8") as file:
         file.writelines(f"{key}={_escaped(value)}\n" for key, value in settings.items())
         file.flush()
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file '{file.name}' pyspark-shell"
+        wanted = {"PYSPARK_SUBMIT_ARGS": f"--properties-file '{file.name}' pyspark-shell"}
+        if settings["spark.master"].startswith("local"):
+            # A host that cannot resolve its own name would not get a session.
+            wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ |= wanted
         try:
             yield
         finally:
-            if before is None:
-                del os.environ["PYSPARK_SUBMIT_ARGS"]
-            else:
-                os.environ["PYSPARK_SUBMIT_ARGS"] = before
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def _escaped(value: str) -> str:

@@ -69,7 +69,7 @@ def net_changes_text(changes: str, key: list[str], columns: list[tuple[str, str]
     The operation follows from a key's first and last one: whether it was there before, and is after.
     """
     order = f"struct({', '.join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))})"
-    mask = _combined_mask(len(columns)) if option == ALL_WITH_MASK else "CAST(NULL AS BINARY)"
+    mask = combined_mask(len(columns)) if option == ALL_WITH_MASK else "CAST(NULL AS BINARY)"
     first_and_last = (
         f"SELECT min_by({quoted(OPERATION)}, {order}) AS first_operation, {mask} AS mask,"
         f" max_by(struct(*), {order}) AS last FROM ({changes})"
@@ -93,7 +93,7 @@ def net_changes_text(changes: str, key: list[str], columns: list[tuple[str, str]
     return f"SELECT {select} FROM ({first_and_last}) WHERE NOT ({came_and_went})"
 
 
-def _combined_mask(columns: int) -> str:
+def combined_mask(columns: int) -> str:
     """SQL for the union of a group's masks.
 
     Spark combines no bits of binaries, so hex digits go through bigints a few bytes at a time. Inserts and

@@ -330,13 +330,21 @@ def test_a_commit_that_moves_no_position_disturbs_nobody(
     assert Publisher(spark).position(path) == TablePosition(7, 1)
 
 
+@pytest.mark.parametrize("through_spark", [False, True])
 def test_rows_of_another_shape_are_refused_before_anything_is_written(
-    publisher: Publisher, lake: Lake
+    spark: SparkSession, lake: Lake, through_spark: bool
 ) -> None:
+    publisher = Publisher(spark, through_spark=through_spark)
     path = created(publisher, lake)
     append = append_of(lake, INSTANCE, HISTORY)
-    with pytest.raises(ValueError, match="rows have columns"):
-        publisher.append([Append(path, append.rows.drop(["name"]), append.commits, append.commands)])
+    column = append.rows.column_names.index("id")
+    for rows in (
+        append.rows.drop(["name"]),
+        append.rows.set_column(column, "id", append.rows["id"].cast("int64")),
+    ):
+        with pytest.raises(ChangeTableDiffers):
+            publisher.append([Append(path, rows, append.commits, append.commands)])
+    assert not list(Path(path).glob("*.parquet"))
     assert publisher.append([append]) == len(append.rows)
 
 

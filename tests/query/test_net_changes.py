@@ -17,7 +17,7 @@ from engine.lake.spark import ConnectEndpoint, connect_session
 from engine.lake.tables import Lake
 from engine.model.lsn import Lsn
 from engine.model.mask import full_mask, mask_of
-from engine.query.net_changes import NET_CHANGES_OPTIONS, _combined_mask, net_changes
+from engine.query.net_changes import NET_CHANGES_OPTIONS, combined_mask, net_changes
 from tests.lake.change_tables import Change, append_of, capture_instance
 
 COLUMNS = {"history": "int", "id": "int", "a": "int", "b c": "string"}
@@ -194,7 +194,7 @@ def test_each_documented_case(spark: SparkSession, lake: Lake, connect_endpoint:
 def test_masks_of_any_width_are_combined(spark: SparkSession, columns: int) -> None:
     masks = [mask_of(ordinals, columns) for ordinals in ([1], [columns], [columns // 2 + 1])]
     values = ", ".join(f"(X'{mask.hex()}')" for mask in masks)
-    query = f"SELECT {_combined_mask(columns)} AS mask FROM VALUES {values} AS t(`__$update_mask`)"
+    query = f"SELECT {combined_mask(columns)} AS mask FROM VALUES {values} AS t(`__$update_mask`)"
     assert spark.sql(query).toArrow()["mask"][0].as_py() == mask_of([1, columns, columns // 2 + 1], columns)
 
 
