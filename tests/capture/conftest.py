@@ -21,6 +21,7 @@ from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 from engine.runtime.home import Home
 from engine.sources.base import LogSource
@@ -100,7 +101,7 @@ class Workbench:
         """The rows of a change table that readers may see."""
         name = instance if isinstance(instance, str) else instance.capture_instance
         frame = self.spark.read.format("delta").load(self.lake.change_table(DATABASE, name))
-        high = self.control.watermarks.get(DATABASE).high
+        high = self.control.watermarks.get(DATABASE).high or Lsn.ZERO
         return frame.where(f"`__$start_lsn` <= '{high}'").toArrow().to_pylist()
 
     def mapping(self) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import pytest
 
 from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
 from tests.capture.conftest import DATABASE, Workbench
 from tests.faults.oracle import difference, expected_rows, in_order
 from tests.faults.source_replay import SourceReplay
@@ -38,7 +39,7 @@ class Dies(CrashPoints):
 
 def check(workbench: Workbench, replay: SourceReplay) -> None:
     """What readers see is exactly what the source committed up to the watermark."""
-    high = workbench.control.watermarks.get(DATABASE).high
+    high = workbench.control.watermarks.get(DATABASE).high or Lsn.ZERO
     transactions = replay.transactions()
     commits = set()
     for table in TABLES:

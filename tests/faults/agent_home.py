@@ -51,11 +51,7 @@ class AgentHome:
     def start_agent(self, crash_at: str | None = None) -> None:
         """Starts an agent; with ``crash_at`` it kills itself there."""
         environment = {**os.environ, **self._environment}
-        environment |= {
-            "HIGHWATER_MASTER": "local[2]",
-            "HIGHWATER_DRIVER_MEMORY": "1g",
-            "HIGHWATER_JARS": os.environ.get("HIGHWATER_JARS", "/tmp/jars"),
-        }
+        environment |= {"HIGHWATER_MASTER": "local[2]", "HIGHWATER_DRIVER_MEMORY": "1g"}
         environment |= {} if crash_at is None else {"HIGHWATER_CRASH_AT": crash_at}
         command = [sys.executable, "-m", "engine.agent", "--home", str(self._home.folder)]
         self.agent = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=environment)
