@@ -15,7 +15,7 @@ from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
-from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName
+from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
 from engine.sources.postgres.transactions import TransactionMarker
 from engine.sources.postgres.types import TypeCatalog
 
@@ -184,7 +184,7 @@ class PostgresLog:
             raise
         except psycopg.Error as error:
             self.close()
-            raise LogRecordsNotProcessed(text_of(error)) from error
+            raise log_error(error, self._name.database) from error
         except BaseException:
             self.close()
             raise

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.pq.abc import PGresult
 
-from engine.errors import LogBroken, ScanAlreadyRunning
+from engine.errors import CdcError, LogBroken, LogRecordsNotProcessed, ScanAlreadyRunning
 from engine.model.lsn import Lsn
 from engine.sources.base import SlotState
 from engine.sources.postgres.connection import Connection, lsn_of, position_text, text_of, unreachable
@@ -51,7 +51,7 @@ class Peek:
     def __init__(self, connection: Connection, name: SlotName, upto: int, changes: int, binary: bool) -> None:
         """Messages of transactions committed before ``upto``; ends with the one that makes ``changes`` full.
 
-        Raises ScanAlreadyRunning when somebody else reads the slot, LogBroken, SourceUnreachable.
+        Raises SourceUnreachable; the server's refusals, now or while blocks are taken, are for `log_error`.
         """
         self.upto = upto
         self.changes = changes
@@ -125,12 +125,7 @@ class Peek:
         while self._pg.get_result() is not None:
             pass
         self.finished = True
-        error = psycopg.errors.error_from_result(result)
-        if isinstance(error, psycopg.errors.ObjectInUse):
-            return ScanAlreadyRunning(text_of(error), self._name.database)
-        if isinstance(error, _BROKEN):
-            return LogBroken(self._name.database, text_of(error))
-        return error
+        return psycopg.errors.error_from_result(result)
 
 
 # The slot or the publication is gone; the slot was invalidated; its WAL is no longer there.
@@ -139,6 +134,16 @@ _BROKEN = (
     psycopg.errors.ObjectNotInPrerequisiteState,
     psycopg.errors.UndefinedFile,
 )
+
+
+def log_error(error: psycopg.Error, database: str) -> CdcError:
+    """What the server's refusal means for the log."""
+    words = text_of(error).rstrip(".")
+    if isinstance(error, psycopg.errors.ObjectInUse):
+        return ScanAlreadyRunning(words, database)
+    if isinstance(error, _BROKEN):
+        return LogBroken(database, words)
+    return LogRecordsNotProcessed(words)
 
 
 def _quoted_name(name: str) -> str:
