@@ -523,3 +523,10 @@ class DemoNamesTaken(CdcError):
         "The demo cannot be put into database '{0}': it already has {1}, not made by the demo. Use "
         "another database."
     )
+
+
+class QueryFailed(CdcError):
+    """Spark could not answer a query: the agent went away meanwhile, or a change table's files did."""
+
+    number = 50014
+    shape = "The query failed: {0} What the agent says of it is in the home's log folder."

@@ -47,7 +47,11 @@ class RunningHome:
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The same within this process: without a second for imports, for tests of which there are many."""
+        environment = dict(os.environ)
         result = CliRunner(env=self.environment).invoke(application(), arguments, prog_name="highwater")
+        # A Connect client leaves a mark by which a classic session of other tests would become one too.
+        os.environ.clear()
+        os.environ.update(environment)
         unexpected = result.exception
         if unexpected is not None and not isinstance(unexpected, SystemExit):
             raise unexpected

@@ -67,11 +67,12 @@ def changes(
     """
     with opened(home) as engine:
         name = engine.database(database).name
-        frame = _changes(engine, name, capture_instance, net, row_filter, from_lsn, to_lsn)
-        if frame is not None:
-            columns = frame.dtypes
-            with _pipe_may_close():
-                _write(lines(columns, _rows(frame), form))
+        from engine.query.failures import fetching  # imports pyspark
+
+        with fetching(), _pipe_may_close():
+            frame = _changes(engine, name, capture_instance, net, row_filter, from_lsn, to_lsn)
+            if frame is not None:
+                _write(lines(frame.dtypes, _rows(frame), form))
 
 
 def _changes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from decimal import Decimal
@@ -263,6 +264,17 @@ def test_disabled_changes_are_gone(source):
     source.home.must("disable", "-d", source.name)
     assert source.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'cdc'") == []
     assert source.sql("SELECT 1 FROM pg_replication_slots WHERE database = current_database()") == []
+
+
+def test_a_change_table_whose_files_are_gone_is_said(source):
+    source.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    source.enable("t")
+    source.sql("INSERT INTO t VALUES (1)")
+    source.sync()
+    shutil.rmtree(source.home.folder / "lake" / source.name / "cdc" / "public_t_CT")
+    done = source.home.run("changes", "-d", source.name, "public_t")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Msg 50014, Level 16, State 1: The query failed: ")
 
 
 def test_the_demo_stops_on_ctrl_c_and_says_what_it_did(source):
