@@ -13,6 +13,7 @@ from engine.errors import (
     ObjectsNotCreated,
     RoleNotCreated,
     SourceUnreachable,
+    TableMissing,
     TableNotMarked,
 )
 from engine.sources.base import InstanceEnabled
@@ -147,6 +148,27 @@ def test_disabling_a_dropped_table_is_no_error(source: Source) -> None:
     source.sql("DROP TABLE t")
     source.admin.disable_table(instance, last_of_table=True)
     assert len([event for piece in source.pieces() for event in piece.events]) == 2
+
+
+def test_a_table_dropped_before_it_is_enabled_is_missing(source: Source) -> None:
+    source.sql("CREATE TABLE t (id int)")
+    instance = source.instance("t")
+    source.sql("DROP TABLE t")
+    with pytest.raises(TableMissing):
+        source.admin.enable_table(instance)
+
+
+def test_tables_that_inherit_are_left_alone(source: Source) -> None:
+    source.sql("CREATE TABLE t (id int)")
+    source.sql("CREATE TABLE heir () INHERITS (t)")
+    instance = source.track("t")
+    source.pieces()
+    source.sql("INSERT INTO heir VALUES (1)")
+    source.sql("UPDATE t SET id = id + 1")
+    source.sql("TRUNCATE heir")
+    assert source.pieces() == []
+    source.admin.disable_table(instance, last_of_table=True)
+    assert source.sql("SELECT 1 FROM pg_publication_tables") == []
 
 
 def test_names_of_any_kind_are_quoted(source: Source) -> None:

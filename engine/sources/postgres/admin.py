@@ -15,6 +15,7 @@ from engine.errors import (
     ObjectsNotCreated,
     ObjectsNotDropped,
     RoleNotCreated,
+    TableMissing,
     TableNotMarked,
     TableNotUnmarked,
 )
@@ -99,7 +100,7 @@ class PostgresAdmin:
                 with self._refused(commands, self._objects_not_created):
                     self._make_slot(commands)
             except BaseException:
-                with connection.transaction():
+                with self._refused(commands, self._objects_not_created), connection.transaction():
                     self._drop_objects(commands)
                 raise
 
@@ -167,7 +168,7 @@ class PostgresAdmin:
         """One source transaction: full row images, publication, TRUNCATE guard, and the word in the log.
 
         For a second instance of a table it is the word alone. Raises TableNotMarked (22832) with the
-        source's error; then nothing has changed.
+        source's error, TableMissing (22931) when it has been dropped; then nothing has changed.
         """
         self._change_table(instance, TableNotMarked, lambda commands: _enable(commands, instance))
 
@@ -249,6 +250,8 @@ class PostgresAdmin:
 
 
 def _enable(commands: Commands, instance: CaptureInstance) -> None:
+    if not _exists(commands.connection, "SELECT 1 FROM pg_class WHERE oid = %s", instance.source_object_id):
+        raise TableMissing(instance.source_schema, instance.source_table)
     if not tracking.is_tracked(commands, instance.source_object_id):
         tracking.track(commands, instance.source_object_id)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
@@ -260,7 +263,7 @@ def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, disabled_json(instance)])
 
 
-def _exists(connection: Connection, query: str, *values: str) -> bool:
+def _exists(connection: Connection, query: str, *values: str | int) -> bool:
     return connection.execute(query.encode(), values).fetchone() is not None
 
 

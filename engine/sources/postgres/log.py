@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import structlog
 
-from engine.errors import LogBroken, LogRecordsNotProcessed
+from engine.errors import LogBroken, LogRecordsNotProcessed, SourceUnreachable
 from engine.model.lsn import Lsn
 from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
@@ -183,11 +183,23 @@ class PostgresLog:
             self._drop()
             raise
         except psycopg.Error as error:
+            standby = self._is_standby()
             self.close()
+            if standby:
+                words = "the server is a standby now: give the DSN of the primary"
+                raise SourceUnreachable(self._name.database, words) from error
             raise log_error(error, self._name.database) from error
         except BaseException:
             self.close()
             raise
+
+    def _is_standby(self) -> bool:
+        """Whether the server became one, say by a failover: then it refuses what it did before."""
+        connection = self._control_connection
+        if connection is None or connection.closed:
+            return False
+        row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+        return bool(row and row[0])
 
     def _drop(self) -> None:
         """Forgets the peek; a connection in the middle of one is of no use any more."""

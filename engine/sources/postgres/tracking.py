@@ -73,9 +73,10 @@ def is_tracked(commands: Commands, oid: int) -> bool:
 
 
 def track(commands: Commands, oid: int) -> None:
-    """Full row images, TRUNCATE guard and publication of a table with its partitions.
+    """Full row images, TRUNCATE guard and publication of a table with its partitions, not its heirs.
 
-    What the replica identity was goes into cdc.tracked_tables.
+    What the replica identity was goes into cdc.tracked_tables. Tables that inherit from it have rows of
+    their own, and without replica identities of their own could not be written any more once published.
     """
     members = commands.run(_MEMBERS, {"oid": oid}).fetchall()
     for member, schema, name, identity, index in members:
@@ -91,7 +92,7 @@ def track(commands: Commands, oid: int) -> None:
         _guard(commands, table)
     _, schema, name, *_ = members[0]
     commands.run(
-        sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(
+        sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}").format(
             sql.Identifier(PUBLICATION), sql.Identifier(schema, name)
         )
     )
@@ -118,7 +119,7 @@ def untrack(commands: Commands, oid: int) -> None:
         ).fetchone()
         assert row is not None
         commands.run(
-            sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
+            sql.SQL("ALTER PUBLICATION {} DROP TABLE ONLY {}").format(
                 sql.Identifier(PUBLICATION), sql.Identifier(*row)
             )
         )
