@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.faults.agent_home import AgentHome
 
 
 @pytest.fixture
-def new_home(tmp_path: Path, spark: SparkSession) -> Iterator[Callable[..., AgentHome]]:
+def new_home(tmp_path: Path) -> Iterator[Callable[..., AgentHome]]:
     """Makes homes with a PostgreSQL of their own; keyword arguments are settings of the agent."""
     made: list[AgentHome] = []
 
     def make(**settings: str) -> AgentHome:
-        made.append(AgentHome(tmp_path / f"home{len(made)}", spark, **settings))
+        made.append(AgentHome(tmp_path / f"home{len(made)}", **settings))
         return made[-1]
 
     yield make
