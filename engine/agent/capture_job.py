@@ -163,7 +163,8 @@ class CaptureJob:
         """Until the next scan: the polling interval, or what is left of the floor that groups commits."""
         interval = float(self.parameters.pollinginterval)
         if interval == 0:
-            interval = begun + self._interval_floor - time.monotonic()
+            # Readers share the machine: a scan that takes long leaves them a while all the same.
+            interval = max(begun + self._interval_floor - time.monotonic(), self._interval_floor / 2)
         if interval > 0 and not self._woken:
             self._news.wait(interval)
 
