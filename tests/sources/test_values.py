@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from engine.sources.base import LogPiece, ReadLimit
+from engine.sources.postgres.admin import PostgresAdmin
 from engine.sources.postgres.log import PostgresLog
 from tests.sources.conftest import EVERYTHING, Source
 
@@ -297,6 +298,27 @@ def test_texts_of_an_unknown_encoding_are_kept_readable(postgres: EmbeddedPostgr
         log.close()
         connection.execute("SELECT pg_drop_replication_slot('ascii_slot')")
     assert pieces[0].changes[0].images.column(1).to_pylist() == ["\\xe9x", "plain"]
+
+
+def test_a_database_in_another_encoding_gives_its_texts(postgres: EmbeddedPostgres) -> None:
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS latin WITH (FORCE)")
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    dsn = postgres.dsn("latin")
+    with psycopg.connect(dsn, autocommit=True, client_encoding="UTF8") as connection:
+        admin = PostgresAdmin(dsn, "latin_slot", "latin")
+        admin.enable_database()
+        connection.execute("CREATE TYPE größe AS ENUM ('groß')")
+        connection.execute("CREATE TABLE bücher (é text PRIMARY KEY, j jsonb, g größe, a text[], r tsvector)")
+        source = Source(dsn, admin, PostgresLog(dsn, "latin_slot", "highwater", "latin"), connection)
+        instance = source.track("bücher")
+        connection.execute("""INSERT INTO bücher VALUES ('ü', '{"ä": "ö"}', 'groß', '{é}', 'ß')""")
+        pieces = source.pieces()
+        source.log.close()
+        admin.disable_database([])
+    assert [event.instance for piece in pieces for event in piece.events] == [instance]
+    rows = [row for piece in pieces for changes in piece.changes for row in changes.images.to_pylist()]
+    assert rows == [{"é": "ü", "j": '{"ä": "ö"}', "g": "groß", "a": ["é"], "r": "'ß'"}]
 
 
 Through = Callable[[list[tuple[Any, ...]]], list[list[tuple[Any, ...]]]]

@@ -1,4 +1,7 @@
-"""The words of our own that enabling and disabling write into the log."""
+"""The words of our own that enabling and disabling write into the log.
+
+They are ASCII: the log holds them in the database's encoding, and gives them back unconverted.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Disabled:
 
 def enabled_json(instance: CaptureInstance) -> str:
     """The message that ``instance`` begins, with its whole definition."""
-    return json.dumps({"event": "enabled", "instance": _instance_fields(instance)}, ensure_ascii=False)
+    return json.dumps({"event": "enabled", "instance": _instance_fields(instance)})
 
 
 def disabled_json(instance: CaptureInstance) -> str:
@@ -41,7 +44,7 @@ def disabled_json(instance: CaptureInstance) -> str:
         "capture_instance": instance.capture_instance,
         "object_id": instance.object_id,
     }
-    return json.dumps(word, ensure_ascii=False)
+    return json.dumps(word)
 
 
 def from_json(content: bytes) -> Enabled | Disabled:

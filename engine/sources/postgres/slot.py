@@ -90,16 +90,17 @@ class Peek:
 
     def _take(self, size: int) -> list[memoryview | bytes]:
         rows: list[memoryview | bytes] = []
-        taken, take = 0, self._pg.get_copy_data
-        while taken < size and not self.finished:
+        taken, take, keep = 0, self._pg.get_copy_data, rows.append
+        while taken < size:
             length, data = take(1)
             if length > 0:
-                rows.append(data)
+                keep(data)
                 taken += length
             elif length == 0:
                 self._wait()
             else:
                 self._finish()
+                break
         return rows
 
     def _answered(self) -> None:
