@@ -40,9 +40,9 @@ def demo(
         from engine.demo import install, run
 
         dsn = engine.dsn(engine.database(database).name)
-        if install(dsn):
-            typer.echo(f"The demo company is in database '{database}'.")
         with _until_interrupted() as wait:
+            if install(dsn):
+                typer.echo(f"The demo company is in database '{database}'.")
             summary = run(dsn, rate, seconds, seed, wait)
         typer.echo(summary.line())
 

@@ -89,11 +89,14 @@ def running_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHo
 
 
 def wait_for_health(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the dashboard answers; fails with the log when the home ends before."""
+    """Returns when the home says that its page answers, and it does; fails with the log when the home ends."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:
             break
+        if "Open http" not in log.read_text():
+            time.sleep(0.1)
+            continue
         try:
             with urllib.request.urlopen(f"{url}/api/health", timeout=5) as answer:
                 if json.load(answer)["status"] == "ok":
