@@ -89,7 +89,7 @@ def running_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHo
 
 
 def wait_for_health(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the home says that its page answers, and it does; fails with the log when the home ends."""
+    """Returns when the home says that its page answers, and it does; fails with the log otherwise."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:

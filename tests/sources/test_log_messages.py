@@ -48,5 +48,5 @@ def test_an_instance_comes_back_whole(instance: CaptureInstance) -> None:
     "content", [b"", b"\xff", b"null", b"[]", b"{}", b'{"event": 1}', b'{"event": "enabled", "instance": {}}']
 )
 def test_what_is_not_ours_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="Highwater's|unknown event"):
+    with pytest.raises(ValueError, match=r"Highwater's|unknown event"):
         from_json(content)
