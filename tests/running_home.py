@@ -34,7 +34,7 @@ class RunningHome:
     def environment(self) -> dict[str, str]:
         return {**os.environ, "HIGHWATER_HOME": str(self.folder), "COLUMNS": "200"}
 
-    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Runs ``highwater``, whatever its exit code."""
         return subprocess.run(
             self.command(*arguments),
