@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -33,6 +33,7 @@ def test_the_password_is_split_off(dsn: str, uri: str, password: str | None) -> 
     assert sources.split_dsn(dsn) == (uri, password)
 
 
+@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
@@ -37,6 +37,7 @@ instances = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(instances)
 def test_an_instance_comes_back_whole(instance: CaptureInstance) -> None:
     assert from_json(enabled_json(instance).encode("ascii")) == Enabled(instance)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engine.errors import SourceUnreachable
 from engine.model.lsn import Lsn
@@ -33,20 +34,19 @@ SESSION_SETTINGS = {
 }
 
 
-def connect(dsn: str, database: str, application_name: str, timeout: int = 10) -> Connection:
+_CONNECTING: dict[str, int] = {"connect_timeout": 10, "keepalives": 1, "keepalives_idle": 30}
+
+
+def connect(dsn: str, database: str, application_name: str) -> Connection:
     """An autocommit connection with `SESSION_SETTINGS`. ``database`` is the name errors speak of.
 
     Raises SourceUnreachable.
     """
     try:
-        connection = psycopg.connect(
-            dsn,
-            autocommit=True,
-            connect_timeout=timeout,
-            application_name=application_name,
-            keepalives=1,
-            keepalives_idle=30,
+        whole = make_conninfo(
+            "", **{**_CONNECTING, **conninfo_to_dict(dsn), "application_name": application_name}
         )
+        connection = psycopg.connect(whole, autocommit=True)
     except psycopg.Error as error:
         raise SourceUnreachable(database, text_of(error)) from error
     with unreachable(database):
