@@ -7,14 +7,17 @@ import subprocess
 import sys
 import venv
 from importlib.util import find_spec
+from pathlib import Path
 
 
 def main(folder: str) -> None:
-    """Makes ``folder``; exits with a message where that cannot be done."""
-    if find_spec("ensurepip"):
-        venv.create(folder, with_pip=True)
+    """Makes ``folder`` unless it is one already; exits with a message where that cannot be done."""
+    if works(folder):
         return
-    venv.create(folder, with_pip=False)
+    if find_spec("ensurepip"):
+        venv.create(folder, with_pip=True, clear=True)
+        return
+    venv.create(folder, with_pip=False, clear=True)
     if find_spec("pip"):
         command = [
             sys.executable,
@@ -31,6 +34,16 @@ def main(folder: str) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     sys.exit(
         f"This Python cannot make environments. On Debian and Ubuntu: apt-get install python{version}-venv"
+    )
+
+
+def works(folder: str) -> bool:
+    """Whether an environment with pip and a Python that is new enough is there."""
+    python = Path(folder, "bin", "python")
+    question = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
+    return (
+        python.exists()
+        and subprocess.run([python, "-c", question], stderr=subprocess.DEVNULL).returncode == 0
     )
 
 
