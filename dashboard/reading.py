@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from dashboard.changes import COMMIT_TIME, Change, fold, page_of
+from dashboard.operations import ROW_CAP
 from dashboard.operations import Operation as Work
 from dashboard.ranges import End
 from engine.engine import Engine
@@ -165,17 +166,42 @@ def _from_files(
     engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, count: int
 ) -> list[dict[str, Any]] | None:
     """The newest ``count`` rows of an unfiltered query, without Spark; None where only Spark can tell."""
-    instance = query.instance
-    is_valid = instance.start_lsn is not None and instance.start_lsn <= from_lsn
-    if query.net or query.filter or count > AT_ONCE or not is_valid:
+    if count > AT_ONCE:
         return None
-    name_, twice = instance.capture_instance, count * 2  # half of them may be rows 3
-    tables = engine.newest_changes(query.database, twice, name_, since=from_lsn, upto=to_lsn)
-    if tables is None or name_ not in tables:
+    table = _table_from_files(engine, query, from_lsn, to_lsn, count * 2)  # half may be rows 3
+    if table is None:
         return None
     without = Operation.UPDATE_OLD if query.row_filter_option == "all" else None
-    rows = [row for row in _newest_rows(tables[name_]) if row[OPERATION] != without]
+    rows = [row for row in _newest_rows(table) if row[OPERATION] != without]
     return rows[: min(count, query.last or count)]
+
+
+def _table_from_files(
+    engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, count: int
+) -> Any | None:
+    """As `Engine.newest_changes`, of one instance; None for what only Spark can tell, errors included."""
+    instance, high = query.instance, engine.get_max_lsn(query.database)
+    if query.net or query.filter or instance.start_lsn is None or high is None:
+        return None
+    if not instance.start_lsn <= from_lsn or not to_lsn <= high:
+        return None
+    name_ = instance.capture_instance
+    tables = engine.newest_changes(query.database, count, name_, since=from_lsn, upto=to_lsn)
+    return None if tables is None else tables.get(name_)
+
+
+def whole(engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn) -> Any:
+    """The whole result as an Arrow table in the function's columns and, but for ``last``, its order."""
+    columns = [START_LSN, SEQVAL, OPERATION, UPDATE_MASK, *query.instance.column_names]
+    table = None
+    if query.row_filter_option == "all update old":
+        wanted = query.last or ROW_CAP
+        table = _table_from_files(engine, query, from_lsn, to_lsn, wanted)
+        if table is not None and query.last:
+            table = table.slice(max(0, table.num_rows - query.last))
+    if table is not None:
+        return table.select(columns)
+    return result(engine, query, from_lsn, to_lsn).limit(ROW_CAP).toArrow()
 
 
 def count(engine: Engine, query: ChangeQuery, work: Work) -> int:

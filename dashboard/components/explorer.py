@@ -433,5 +433,4 @@ def _download(query: ChangeQuery, page: ChangePage) -> None:
 
 
 def _export(query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: exports.ExportFormat) -> bytes:
-    frame = reading.result(state.engine(), query, from_lsn, to_lsn)
-    return exports.export(frame.toArrow(), wanted)
+    return exports.export(reading.whole(state.engine(), query, from_lsn, to_lsn), wanted)

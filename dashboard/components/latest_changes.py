@@ -32,9 +32,7 @@ def latest_changes(view: DatabaseView) -> None:
             st.markdown("**Latest changes**", width="content")
             age = st.empty()
         if view.watermarks.high is None:
-            st.caption(
-                "Nothing was captured yet. A change committed at the source appears here within seconds."
-            )
+            st.caption(NOTHING_YET)
             return
         was_empty = _shown(view) is None
         operation = _read(view)
