@@ -132,6 +132,7 @@ class DeltaTables:
         return {transaction["appId"]: transaction["version"] for transaction in found}
 
     def _log(self, path: str) -> Any:
+        self._jvm.enter()
         return self._jvm.delta_log_object.forTable(self._jvm.session, path)
 
     def _create(self, log: Any, schema: StructType) -> None:
@@ -187,6 +188,7 @@ class DeltaTransaction:
         """Makes the files visible together with the position (commit, command); the new version."""
         for app_id, reached in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
             self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": reached}})))
+        self._jvm.enter()
         version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
         if fsync and (folder := local_folder(self._path)):
             _flush_log_entry(folder / "_delta_log", version)
@@ -200,6 +202,7 @@ class Jvm:
         jvm: Any = spark._jvm
         delta = jvm.org.apache.spark.sql.delta
         self.session = spark._jsparkSession
+        self._classic_session = jvm.org.apache.spark.sql.classic.SparkSession
         self.hadoop_configuration = self.session.sessionState().newHadoopConf()
         self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
         self._option = getattr(jvm.scala, "Option$").__getattr__("MODULE$")
@@ -213,6 +216,10 @@ class Jvm:
         jvm.org.apache.hadoop.fs.FileSystem.getLocal(self.hadoop_configuration).setWriteChecksum(False)
         self.create_table = delta.DeltaOperations.CreateTable
         self.write = delta.DeltaOperations.Write(append, *[self.none] * 8)
+
+    def enter(self) -> None:
+        """Makes the session this thread's: once a table has a checkpoint, Delta asks the thread for it."""
+        self._classic_session.setActiveSession(self.session)
 
     def some(self, value: Any) -> Any:
         """A Scala Some."""
