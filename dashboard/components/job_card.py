@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
-from dashboard.components.problem import problem_box
+from dashboard.components.problem import escaped, problem_box
 from dashboard.components.statement_box import statement_box
 from dashboard.snapshot import DatabaseView
 from engine.errors import CdcError
@@ -28,11 +28,14 @@ def job_line(view: DatabaseView, key: str) -> None:
     job = view.capture_job
     if job is None:
         return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key=key):
-        state_badge(job)
-        st.markdown(f"**{job.name}** {_doing(job)}", width="content")
-        st.space("stretch")
-        job_buttons(view, key)
+    with st.container(border=True, key=key, gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            state_badge(job)
+            st.markdown(f"**{job.name}** {_doing(job)}", width="content")
+            st.space("stretch")
+            job_buttons(view, key)
+        if job.message.strip(".").lower() not in ("", job.state.value):
+            st.caption(escaped(job.message))
 
 
 def job_card(view: DatabaseView) -> None:
@@ -56,8 +59,7 @@ def state_badge(job: Job) -> None:
 def _doing(job: Job) -> str:
     since = fmt.moment_and_age(job.since, state.now())
     running = f" · {describe(job.running)}" if job.running else ""
-    said = job.message.strip(".").lower()
-    return f"since {since}{running}" + (f" · {job.message}" if said not in ("", job.state.value) else "")
+    return f"since {since}{running}"
 
 
 def describe(parameters: CaptureParameters) -> str:
