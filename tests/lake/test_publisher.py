@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import count, pairwise
@@ -352,3 +353,19 @@ def test_only_folders_are_local() -> None:
     assert parquet_files.local_folder("s3a://bucket/x") is None
     assert parquet_files.local_folder("file:///tmp/a b") == Path("/tmp/a b")
     assert parquet_files.local_folder("/tmp/a:b#c") == Path("/tmp/a:b#c")
+
+
+def test_any_thread_may_checkpoint_and_append(
+    publisher: Publisher, lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta asks the calling thread for its session once a table has a checkpoint."""
+    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
+    path = created(publisher, lake)
+    first, second = (append_of(lake, INSTANCE, [(commit, 1, 2, (commit, "row"))]) for commit in (5, 6))
+    publisher.append([first])
+    with ThreadPoolExecutor(1) as other:
+        other.submit(publisher.maintain, path).result()
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(Publisher(spark, fsync=False).append, [second]).result() == 1
+    assert list(Path(path, "_delta_log").glob("*.checkpoint*"))
+    assert [row["id"] for row in rows_of(spark, path)] == [5, 6]
