@@ -54,7 +54,7 @@ class Checkpoints:
                 self._publisher.maintain(path)
             except (Py4JError, OSError) as error:
                 # A table that was dropped meanwhile, or a full disk: readers only replay more of the log.
-                _log.warning("checkpoint not written", path=path, error=str(error).splitlines()[0])
+                _log.warning("checkpoint not written", path=path, error=" ".join(str(error).splitlines()[:2]))
 
     def _next(self) -> str | None:
         with self._news:
