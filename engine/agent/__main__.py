@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -80,8 +81,10 @@ def run(settings: Settings, stop: Event) -> None:
     finally:
         home.forget("agent")
         control.close()
-        if jvm_is_alive():
-            spark.stop()
+        # A JVM that ends at this very moment, by the same signal, has nothing left to stop.
+        with suppress(OSError):
+            if jvm_is_alive():
+                spark.stop()
 
 
 def free_port() -> int:
