@@ -81,7 +81,10 @@ def test_an_update_shows_old_and_new_and_its_bits(open_page: OpenPage, running_h
     expect(page.get_by_text("0x04")).to_be_visible()
 
 
-def test_a_bad_range_warns_before_the_query_and_can_be_clamped(open_page: OpenPage) -> None:
+def test_a_bad_range_warns_before_the_query_and_can_be_clamped(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    running_home.execute(UPDATE.format("Within", 5))
     page = open_page("/changes?c_ci=HumanResources_Department&c_by=Range&c_from=0x00000000000000000001")
     expect(page.get_by_text("Msg 313")).to_be_visible()
     expect(rows(page)).to_have_count(0)
