@@ -120,7 +120,7 @@ class Scan:
             self._identity = self._looked_at = None
             raise
         except (CdcError, Py4JError, OSError) as error:
-            failure = error if isinstance(error, CdcError) else ChangesNotWritten(_first_line(error))
+            failure = error if isinstance(error, CdcError) else ChangesNotWritten(_cause(error))
             self._identity = self._looked_at = None
             self._record_failure(failure, recorder)
             if failure is error:
@@ -387,6 +387,9 @@ class Scan:
         self._empty, self._empty_scans = None, 0
 
 
-def _first_line(error: Exception) -> str:
-    """A JVM's error without its stack trace."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _cause(error: Exception) -> str:
+    """What went wrong, without the stack trace. A JVM's error names the call first, then the cause."""
+    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[1] if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
