@@ -48,9 +48,10 @@ class AgentHome:
 
     # The agent
 
-    def start_agent(self, crash_at: str | None = None) -> None:
-        """Starts an agent; with ``crash_at`` it kills itself there."""
+    def start_agent(self, crash_at: str | None = None, **settings: str) -> None:
+        """Starts an agent; with ``crash_at`` it kills itself there. ``settings`` win over the home's."""
         environment = {**os.environ, **self._environment}
+        environment |= {f"HIGHWATER_{name.upper()}": value for name, value in settings.items()}
         environment |= {"HIGHWATER_MASTER": "local[2]", "HIGHWATER_DRIVER_MEMORY": "1g"}
         environment |= {} if crash_at is None else {"HIGHWATER_CRASH_AT": crash_at}
         command = [sys.executable, "-m", "engine.agent", "--home", str(self._home.folder)]

@@ -58,7 +58,7 @@ class WriteLoad:
         while not self._stop.is_set():
             try:
                 with psycopg.connect(self._dsn, autocommit=True) as connection:
-                    while not self._stop.wait(0.02):
+                    while not self._stop.wait(0.08):
                         self._transaction(connection)
             except psycopg.OperationalError:
                 self._stop.wait(0.1)
