@@ -417,6 +417,13 @@ class InvalidObjectName(CdcError):
     shape = "Invalid object name '{0}'."
 
 
+class LsnInvalid(CdcError):
+    """A text that should be an LSN is none: the original fails to convert it to binary(10)."""
+
+    number, state = 8114, 5
+    shape = "Error converting data type nvarchar to binary: {0}."
+
+
 class InvalidTimeOperator(CdcError):
     """map_time_to_lsn got a relational operator it does not know."""
 

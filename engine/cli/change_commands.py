@@ -13,6 +13,7 @@ import typer
 from engine.cli.row_output import Format, Row, lines
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
 from engine.cli.value_text import temporal_as_text
+from engine.errors import LsnInvalid
 from engine.model.lsn import Lsn
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ def register(app: typer.Typer) -> None:
     app.command()(changes)
 
 
-def _lsn(text: str) -> Lsn:
+def _lsn(text: str | None) -> Lsn | None:
+    """The LSN that was given. Raises LsnInvalid."""
     try:
-        return Lsn.parse(text)
+        return None if text is None else Lsn.parse(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise LsnInvalid(error) from error
 
 
 def changes(
@@ -45,16 +47,12 @@ def changes(
         ),
     ] = "all",
     from_lsn: Annotated[
-        Lsn | None,
-        typer.Option(
-            "--from", metavar="LSN", parser=_lsn, help="First commit LSN; the oldest there is by default."
-        ),
+        str | None,
+        typer.Option("--from", metavar="LSN", help="First commit LSN; the oldest there is by default."),
     ] = None,
     to_lsn: Annotated[
-        Lsn | None,
-        typer.Option(
-            "--to", metavar="LSN", parser=_lsn, help="Last commit LSN; the newest there is by default."
-        ),
+        str | None,
+        typer.Option("--to", metavar="LSN", help="Last commit LSN; the newest there is by default."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
     home: HomeOption = DEFAULT_HOME,
@@ -66,11 +64,12 @@ def changes(
     strings. Without rows nothing is printed.
     """
     with opened(home) as engine:
+        low, high = _lsn(from_lsn), _lsn(to_lsn)
         name = engine.database(database).name
         from engine.query.failures import fetching  # imports pyspark
 
         with fetching(), _pipe_may_close():
-            frame = _changes(engine, name, capture_instance, net, row_filter, from_lsn, to_lsn)
+            frame = _changes(engine, name, capture_instance, net, row_filter, low, high)
             if frame is not None:
                 _write(lines(frame.dtypes, _rows(frame), form))
 
