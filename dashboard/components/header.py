@@ -12,7 +12,7 @@ from dashboard.format import Zone
 
 def header() -> None:
     """Draws the controls; each is in the URL, so a link shows the same view."""
-    names = [view.name for view in state.snapshot().databases]
+    names = _databases()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         if names:
             st.selectbox(
@@ -42,6 +42,15 @@ def header() -> None:
         )
         st.space("stretch")
         state.live(_age)
+
+
+def _databases() -> list[str]:
+    """Names to choose from. A link to a database connected a moment ago may be ahead of the picture."""
+    names = [view.name for view in state.snapshot().databases]
+    if st.query_params.get("db", names[0] if names else None) in names:
+        return names
+    state.changed()
+    return [view.name for view in state.snapshot().databases]
 
 
 def _choice(label: str, options: list[str], default: str, key: str) -> None:
