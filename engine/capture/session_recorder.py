@@ -31,29 +31,7 @@ class SessionRecorder:
     def __init__(self, session_id: int, now: datetime, after: Lsn | None) -> None:
         start = (after or Lsn.ZERO).groups
         self.phase = ScanPhase.READING_CONFIGURATION
-        self.session = ScanSession(
-            session_id=session_id,
-            start_time=now,
-            end_time=None,
-            duration=0,
-            scan_phase=PHASE_NAMES[self.phase],
-            error_count=0,
-            start_lsn=start,
-            current_lsn=start,
-            end_lsn=None,
-            tran_count=0,
-            last_commit_lsn=NO_LSN,
-            last_commit_time=None,
-            log_record_count=0,
-            schema_change_count=0,
-            command_count=0,
-            first_begin_cdc_lsn=NO_LSN,
-            last_commit_cdc_lsn=NO_LSN,
-            last_commit_cdc_time=None,
-            latency=0,
-            empty_scan_count=0,
-            failed_sessions_count=0,
-        )
+        self.session = ScanSession.begun(session_id, now, PHASE_NAMES[self.phase], start, NO_LSN)
 
     @property
     def productive(self) -> bool:

@@ -49,6 +49,35 @@ class ScanSession:
     empty_scan_count: int
     failed_sessions_count: int
 
+    @classmethod
+    def begun(
+        cls, session_id: int, start_time: datetime, scan_phase: str, start_lsn: str, no_lsn: str
+    ) -> ScanSession:
+        """A session that has counted nothing yet; ``no_lsn`` stands where it has met none."""
+        return cls(
+            session_id=session_id,
+            start_time=start_time,
+            end_time=None,
+            duration=0,
+            scan_phase=scan_phase,
+            error_count=0,
+            start_lsn=start_lsn,
+            current_lsn=start_lsn,
+            end_lsn=None,
+            tran_count=0,
+            last_commit_lsn=no_lsn,
+            last_commit_time=None,
+            log_record_count=0,
+            schema_change_count=0,
+            command_count=0,
+            first_begin_cdc_lsn=no_lsn,
+            last_commit_cdc_lsn=no_lsn,
+            last_commit_cdc_time=None,
+            latency=0,
+            empty_scan_count=0,
+            failed_sessions_count=0,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ScanError:

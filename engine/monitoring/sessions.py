@@ -58,29 +58,7 @@ def fold(total: ScanSession | None, session: ScanSession, before: ScanSession | 
 
 def _start(first: ScanSession) -> ScanSession:
     """The aggregate before its first session; aggregation begins with that session."""
-    return ScanSession(
-        session_id=AGGREGATE_ID,
-        start_time=first.start_time,
-        end_time=None,
-        duration=0,
-        scan_phase="Aggregate",
-        error_count=0,
-        start_lsn=NO_LSN,
-        current_lsn=NO_LSN,
-        end_lsn=None,
-        tran_count=0,
-        last_commit_lsn=NO_LSN,
-        last_commit_time=None,
-        log_record_count=0,
-        schema_change_count=0,
-        command_count=0,
-        first_begin_cdc_lsn=NO_LSN,
-        last_commit_cdc_lsn=NO_LSN,
-        last_commit_cdc_time=None,
-        latency=0,
-        empty_scan_count=0,
-        failed_sessions_count=0,
-    )
+    return ScanSession.begun(AGGREGATE_ID, first.start_time, "Aggregate", NO_LSN, NO_LSN)
 
 
 def _productive_duration(session: ScanSession | None) -> int:
