@@ -134,9 +134,6 @@ class Agent:
             running.join()
             del self._jobs[running.job.database]
         elif (job is None or not job.wanted or job.job_id != running.job.job_id) and not running.stopping:
-            self._control.jobs.report(
-                running.job.job_id, JobState.STOPPING, "Stops after its cycle.", running.parameters
-            )
             running.stop(asked=True)
 
     def _start(self, job: Job) -> None:

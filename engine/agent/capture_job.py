@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
@@ -52,6 +52,8 @@ class CaptureJob:
         self._news = Event()
         self._woken = False
         self._asked = False
+        self._ended = False
+        self._reporting = Lock()
         self._tables_dropped = True
         self._failures = 0
         self._thread = Thread(target=self._run, name=job.name, daemon=True)
@@ -75,6 +77,8 @@ class CaptureJob:
         self._asked = asked
         self._stop.set()
         self._news.set()
+        if asked:
+            self._report(JobState.STOPPING, "Stops after its cycle.")
 
     def join(self, timeout: float | None = None) -> None:
         """Waits until the thread has ended."""
@@ -131,11 +135,12 @@ class CaptureJob:
             if not self._failures:
                 self._report(JobState.STARTING, "Starting.")
             with self._open_scan(lease) as scan, self._renewing(lease):
-                self._scan(scan)
+                finished = self._scan(scan)
             # Before the lease is free: what a successor reports must come later.
-            self._report(JobState.STOPPED, "Stopped." if self.stopping else "The one-shot scan has finished.")
+            self._report(JobState.STOPPED, "The one-shot scan has finished." if finished else "Stopped.")
 
-    def _scan(self, scan: Scan) -> None:
+    def _scan(self, scan: Scan) -> bool:
+        """Scans until told to stop; True when it was to scan once and has."""
         self._clear_dropped()
         reported = False
         while not self._stop.is_set():
@@ -151,8 +156,9 @@ class CaptureJob:
                 reported = True
             if not self.parameters.continuous:
                 self._finished_once()
-                return
+                return True
             self._wait(begun)
+        return False
 
     def _finished_once(self) -> None:
         """A one-shot job is not wanted again until somebody starts it; one without a row never was."""
@@ -229,6 +235,11 @@ class CaptureJob:
     def _report(self, state: JobState, message: str) -> None:
         running = None if state in (JobState.STOPPED, JobState.FAILED) else self.parameters
         try:
-            self._control.jobs.report(self.job.job_id, state, message, running)
+            # Told to stop while it ends by itself: that it has ended is the last word.
+            with self._reporting:
+                if self._ended:
+                    return
+                self._ended = state is JobState.STOPPED
+                self._control.jobs.report(self.job.job_id, state, message, running)
         except ControlUnreachable:
             _log.warning("job state not reported", database=self.job.database, state=state, message=message)

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
 from engine.model.job import CaptureParameters, JobState, JobType
 from tests.agent.conftest import job_of, until, until_state
@@ -45,6 +46,18 @@ def test_a_one_shot_job_drains_the_log_and_stops(tracked, new_agent):
     job = until_state(tracked, JobState.STOPPED)
     assert (job.wanted, job.message) == (False, "The one-shot scan has finished.")
     assert len(tracked.rows("public_t")) == 1
+
+
+def test_a_stop_that_meets_a_job_at_its_end_does_not_hide_the_end(tracked):
+    tracked.engine.change_job(DATABASE, continuous=0)
+    job = CaptureJob(job_of(tracked), tracked.control, tracked.scanning, lambda _: None, "agent", 60, 0.1)
+    job.start()
+    job.join()
+    job.stop(asked=True)
+    assert (job_of(tracked).state, job_of(tracked).message) == (
+        JobState.STOPPED,
+        "The one-shot scan has finished.",
+    )
 
 
 def test_a_job_that_fails_says_why_and_goes_on_when_it_can(tracked, new_agent):

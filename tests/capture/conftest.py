@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,6 +93,11 @@ class Workbench:
             ScanLimits(piece_bytes, idle_tick_seconds=300),
             crash or CrashPoints(),
         )
+
+    @contextmanager
+    def scanning(self, lease: Lease) -> Iterator[Scan]:
+        """A scan under this lease, as capture jobs open one."""
+        yield self.scan(lease=lease)
 
     def drain(self, scan: Scan | None = None) -> ScanSession | None:
         """One session to the log's end."""
