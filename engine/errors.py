@@ -307,6 +307,41 @@ class SchemaWithoutName(CdcError):
     shape = "Give both @source_schema and @source_name, or neither."
 
 
+class ObjectDenied(CdcError):
+    """A metadata procedure was asked of a capture instance that is unknown or not the caller's to read."""
+
+    number = 22981
+    shape = "The object does not exist, or access is denied."
+
+
+class WrapperColumnNotCaptured(CdcError):
+    """The column list of a wrapper function names a column that the instance does not capture."""
+
+    number = 22918
+    shape = "Column '{0}' of @column_list is not a captured column of capture instance '{1}'."
+
+
+class WrapperFlagNotCaptured(CdcError):
+    """The update flag list of a wrapper function names a column that the instance does not capture."""
+
+    number = 22919
+    shape = "Column '{0}' of @update_flag_list is not a captured column of capture instance '{1}'."
+
+
+class WrapperInstanceMissing(CdcError):
+    """A wrapper function was asked of a capture instance that is unknown or not the caller's to read."""
+
+    number = 22920
+    shape = "Capture instance '{0}' does not exist in database '{1}'."
+
+
+class WrapperListsWithoutInstance(CdcError):
+    """Column lists were given while wrapper functions of all instances are asked for."""
+
+    number = 22921
+    shape = "@column_list and @update_flag_list must be empty when all capture instances are scripted."
+
+
 # Jobs
 
 
@@ -415,6 +450,20 @@ class InvalidObjectName(CdcError):
 
     number, severity, state = 208, 16, 1
     shape = "Invalid object name '{0}'."
+
+
+class SelectDenied(CdcError):
+    """The principal may not read the capture instance whose query function was called."""
+
+    number, severity, state = 229, 14, 5
+    shape = "The SELECT permission was denied on the object '{0}', database '{1}', schema 'cdc'."
+
+
+class LsnOverflow(CdcError):
+    """There is no LSN above the highest, none below zero."""
+
+    number, state = 8115, 2
+    shape = "Arithmetic overflow error converting expression to data type binary(10): {0} has no {1} LSN."
 
 
 class LsnInvalid(CdcError):

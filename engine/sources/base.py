@@ -309,6 +309,20 @@ class SourceTable:
         return next((index for index in self.indexes if index.is_primary_key), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Privileges:
+    """What a role of the source may do there, as far as capture instances ask.
+
+    is_owner: a superuser, or a member of the database owner's role.
+    selectable: object ids of instances whose captured columns the role may all SELECT; columns that the
+    source table no longer has do not count. member_of: gating roles that it is a member of.
+    """
+
+    is_owner: bool = False
+    selectable: frozenset[int] = frozenset()
+    member_of: frozenset[str] = frozenset()
+
+
 class SourceAdmin(Protocol):
     """What enabling, disabling and inspecting need of a source. Opens short connections of its own."""
 
@@ -367,4 +381,8 @@ class SourceAdmin(Protocol):
 
     def mark(self) -> Lsn:
         """A durable place in the log: everything committed before the call is below it."""
+        ...
+
+    def privileges(self, principal: str, instances: Sequence[CaptureInstance]) -> Privileges:
+        """What a role may do with the tables of ``instances`` and their gating roles; nothing if unknown."""
         ...

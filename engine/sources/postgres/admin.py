@@ -21,12 +21,13 @@ from engine.errors import (
 )
 from engine.model.capture_instance import CaptureInstance
 from engine.model.lsn import Lsn
-from engine.sources.base import SourceProblem, SourceTable
+from engine.sources.base import Privileges, SourceProblem, SourceTable
 from engine.sources.postgres import fitness, tracking
 from engine.sources.postgres.catalog import source_tables
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
 from engine.sources.postgres.names import PUBLICATION, SCHEMA, TRUNCATE_GUARD
+from engine.sources.postgres.privileges import privileges_of
 from engine.sources.postgres.tracking import Commands
 
 LOCK_TIMEOUT = "5s"
@@ -161,6 +162,11 @@ class PostgresAdmin:
             commands = Commands(connection)
             with self._refused(commands, lambda command, error: RoleNotCreated(role, self._database, error)):
                 commands.run(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
+
+    def privileges(self, principal: str, instances: Sequence[CaptureInstance]) -> Privileges:
+        """What a role may do with the tables of ``instances`` and their gating roles; nothing if unknown."""
+        with self._connected() as connection:
+            return privileges_of(connection, principal, instances)
 
     # Tables
 
