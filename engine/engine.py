@@ -8,20 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from engine.control import ControlDatabase
-from engine.errors import InvalidObjectName
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
+from engine.model.column_description import ColumnDescription
 from engine.model.job import Job, JobType
 from engine.model.lsn import Lsn
+from engine.model.mask import is_bit_set
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
+from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
+from engine.procedures.metadata import Metadata
 from engine.procedures.table_rules import EnableRequest
 from engine.procedures.tables import Tables
+from engine.procedures.wrapper_rules import wrapper_shape
+from engine.query import lsn_arithmetic
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.settings import Settings
@@ -54,6 +59,9 @@ class Engine:
     raise its errors (`engine.errors`). Wherever a database is named, UnknownDatabase is possible;
     wherever it must be enabled, DatabaseNotEnabled. Queries need the agent, which owns Spark;
     everything else works without.
+
+    ``principal`` is a role of the source on whose behalf a question is asked: it needs SELECT on all
+    captured columns and membership in the gating role (`engine.procedures.read_rule`). None is the owner.
     """
 
     def __init__(
@@ -76,6 +84,7 @@ class Engine:
         self._on_close = on_close
         self._databases = Databases(control, sources, secrets)
         self._tables = Tables(control, self._databases, clock)
+        self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
         self._status = StatusReader(control, sources, processes, clock)
 
@@ -190,17 +199,52 @@ class Engine:
         self._tables.disable(database, source_schema, source_name, capture_instance)
 
     def help_change_data_capture(
-        self, database: str, source_schema: str | None = None, source_name: str | None = None
+        self,
+        database: str,
+        source_schema: str | None = None,
+        source_name: str | None = None,
+        principal: str | None = None,
     ) -> list[CaptureInstance]:
-        """sys.sp_cdc_help_change_data_capture. Raises SchemaWithoutName, TableMissing, TableNotTracked."""
-        return self._tables.help(database, source_schema, source_name)
+        """sys.sp_cdc_help_change_data_capture: the instances that the principal may read.
+
+        Raises SchemaWithoutName, TableMissing, TableNotTracked.
+        """
+        instances = self._tables.help(database, source_schema, source_name)
+        return self._metadata.readable(database, instances, principal)
+
+    def get_captured_columns(
+        self, database: str, capture_instance: str, principal: str | None = None
+    ) -> list[ColumnDescription]:
+        """sys.sp_cdc_get_captured_columns, by ordinal.
+
+        Raises ParameterEmpty, ObjectDenied (22981) for an instance that is unknown or not to be read.
+        """
+        return self._metadata.captured_columns(database, capture_instance, principal)
+
+    def generate_wrapper_function(
+        self,
+        database: str,
+        capture_instance: str | None = None,
+        closed_high_end_point: bool = True,
+        column_list: str | None = None,
+        update_flag_list: str | None = None,
+        principal: str | None = None,
+    ) -> list[WrapperFunction]:
+        """sys.sp_cdc_generate_wrapper_function: names and T-SQL of fn_all_changes_… and fn_net_changes_….
+
+        Without an instance, of all that the principal may read. The functions themselves are
+        `all_changes_by_time` and `net_changes_by_time`. Raises WrapperInstanceMissing,
+        WrapperListsWithoutInstance, WrapperColumnNotCaptured, WrapperFlagNotCaptured, NotABit.
+        """
+        return self._metadata.wrapper_functions(
+            database, capture_instance, closed_high_end_point, column_list, update_flag_list, principal
+        )
 
     # Positions and changes
 
-    def get_min_lsn(self, database: str, capture_instance: str) -> Lsn:
-        """sys.fn_cdc_get_min_lsn: zero for an unknown instance, or one not yet met in the log."""
-        instance = self._control.instances.get(database, capture_instance)
-        return Lsn.ZERO if instance is None or instance.start_lsn is None else instance.start_lsn
+    def get_min_lsn(self, database: str, capture_instance: str, principal: str | None = None) -> Lsn:
+        """sys.fn_cdc_get_min_lsn: zero for an instance unknown, not yet met in the log, or not to be read."""
+        return self._metadata.min_lsn(database, capture_instance, principal)
 
     def get_max_lsn(self, database: str) -> Lsn | None:
         """sys.fn_cdc_get_max_lsn: the high watermark; None before anything was published."""
@@ -210,8 +254,18 @@ class Engine:
         """How far the database is captured and published."""
         return self._control.watermarks.get(database)
 
-    def map_lsn_to_time(self, database: str, lsn: Lsn) -> datetime | None:
-        """sys.fn_cdc_map_lsn_to_time: when the transaction with that commit LSN ended, UTC."""
+    @staticmethod
+    def increment_lsn(lsn: Lsn | None) -> Lsn | None:
+        """sys.fn_cdc_increment_lsn: the next LSN; None for None. Raises LsnOverflow at the top."""
+        return lsn_arithmetic.increment_lsn(lsn)
+
+    @staticmethod
+    def decrement_lsn(lsn: Lsn | None) -> Lsn | None:
+        """sys.fn_cdc_decrement_lsn: the LSN before; None for None. Raises LsnOverflow at zero."""
+        return lsn_arithmetic.decrement_lsn(lsn)
+
+    def map_lsn_to_time(self, database: str, lsn: Lsn | None) -> datetime | None:
+        """sys.fn_cdc_map_lsn_to_time: when the transaction with that commit LSN ended, UTC; or None."""
         high = self.get_max_lsn(database)
         if high is None:
             return None
@@ -219,8 +273,11 @@ class Engine:
 
         return LsnTimeMapping(self._spark(), self._lake, database, high).map_lsn_to_time(lsn)
 
-    def map_time_to_lsn(self, database: str, operator: str, time: datetime) -> Lsn | None:
-        """sys.fn_cdc_map_time_to_lsn. Raises InvalidTimeOperator."""
+    def map_time_to_lsn(self, database: str, operator: str, time: datetime | None) -> Lsn | None:
+        """sys.fn_cdc_map_time_to_lsn; None where no commit stands so. A time without a zone is UTC.
+
+        Raises InvalidTimeOperator.
+        """
         high = self.get_max_lsn(database)
         from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
 
@@ -240,12 +297,13 @@ class Engine:
         from_lsn: Lsn | None,
         to_lsn: Lsn | None,
         row_filter_option: str = "all",
+        principal: str | None = None,
     ) -> DataFrame:
         """cdc.fn_cdc_get_all_changes_<capture_instance>: every change, both ends included, in order.
 
-        Raises InvalidObjectName for an unknown instance, RangeOutsideValidity.
+        Raises InvalidObjectName for an unknown instance, SelectDenied, RangeOutsideValidity.
         """
-        instance, high = self._queried(database, capture_instance, "all")
+        instance, high = self._metadata.queried(database, capture_instance, "all", principal)
         from engine.query.all_changes import all_changes  # imports pyspark
 
         return all_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
@@ -284,26 +342,96 @@ class Engine:
         from_lsn: Lsn | None,
         to_lsn: Lsn | None,
         row_filter_option: str = "all",
+        principal: str | None = None,
     ) -> DataFrame:
         """cdc.fn_cdc_get_net_changes_<capture_instance>: one row for each key changed; no order.
 
-        Raises InvalidObjectName for an unknown instance or one without net changes, RangeOutsideValidity.
+        Raises InvalidObjectName for an unknown instance or one without net changes, SelectDenied,
+        RangeOutsideValidity.
         """
-        instance, high = self._queried(database, capture_instance, "net")
+        instance, high = self._metadata.queried(database, capture_instance, "net", principal)
         from engine.query.net_changes import net_changes  # imports pyspark
 
         return net_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
 
-    def _queried(self, database: str, capture_instance: str, kind: str) -> tuple[CaptureInstance, Lsn | None]:
-        """An instance whose query function was called, and how far it may look.
+    def all_changes_by_time(
+        self,
+        database: str,
+        capture_instance: str,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        row_filter_option: str = "all",
+        *,
+        closed_high_end_point: bool = True,
+        column_list: str | None = None,
+        update_flag_list: str | None = None,
+        principal: str | None = None,
+    ) -> DataFrame:
+        """fn_all_changes_<capture_instance>, the wrapper: changes committed in (start, end], in order.
 
-        The watermark is read after the instance: it is never older than the instance's start.
+        Columns and errors as `engine.query.wrappers.all_changes_by_time`; parameters of the function's
+        shape as `generate_wrapper_function`. Raises InvalidObjectName, SelectDenied too.
         """
-        self._databases.enabled(database)
-        instance = self._control.instances.get(database, capture_instance)
-        if instance is None:
-            raise InvalidObjectName(f"cdc.fn_cdc_get_{kind}_changes_{capture_instance}")
-        return instance, self.get_max_lsn(database)
+        instance, high = self._metadata.queried(database, capture_instance, "all", principal)
+        shape = wrapper_shape(instance, closed_high_end_point, column_list, update_flag_list)
+        from engine.query.wrappers import all_changes_by_time  # imports pyspark
+
+        return all_changes_by_time(
+            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape
+        )
+
+    def net_changes_by_time(
+        self,
+        database: str,
+        capture_instance: str,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        row_filter_option: str = "all",
+        *,
+        closed_high_end_point: bool = True,
+        column_list: str | None = None,
+        update_flag_list: str | None = None,
+        principal: str | None = None,
+    ) -> DataFrame:
+        """fn_net_changes_<capture_instance>, the wrapper: net changes of (start, end]; no order.
+
+        As `all_changes_by_time`. Columns as `engine.query.wrappers.net_changes_by_time`.
+        """
+        instance, high = self._metadata.queried(database, capture_instance, "net", principal)
+        shape = wrapper_shape(instance, closed_high_end_point, column_list, update_flag_list)
+        from engine.query.wrappers import net_changes_by_time  # imports pyspark
+
+        return net_changes_by_time(
+            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape
+        )
+
+    # Update masks; over a column of masks: `engine.query.mask_columns`
+
+    def get_column_ordinal(
+        self, database: str, capture_instance: str, column: str, principal: str | None = None
+    ) -> int | None:
+        """sys.fn_cdc_get_column_ordinal: the column's 1-based place among the captured ones, and in masks.
+
+        None for an unknown instance or column, or one the principal may not read: not documented; NULL is
+        what a lookup in cdc.captured_columns gives.
+        """
+        return self._metadata.column_ordinal(database, capture_instance, column, principal)
+
+    @staticmethod
+    def is_bit_set(position: int, update_mask: bytes | None) -> bool:
+        """sys.fn_cdc_is_bit_set: whether that ordinal's bit is set; False for NULL and beyond the mask."""
+        return is_bit_set(position, update_mask)
+
+    def has_column_changed(
+        self,
+        database: str,
+        capture_instance: str,
+        column: str,
+        update_mask: bytes | None,
+        principal: str | None = None,
+    ) -> bool | None:
+        """sys.fn_cdc_has_column_changed: `is_bit_set` by the column's name; None where it has no ordinal."""
+        return self._metadata.has_column_changed(database, capture_instance, column, update_mask, principal)
 
     # Jobs
 

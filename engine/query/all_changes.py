@@ -9,7 +9,10 @@ from engine.model.capture_instance import CaptureInstance
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
 from engine.model.lsn import Lsn
 from engine.query.sql_text import delta_table, quoted, renamed
-from engine.query.validity import checked_range
+from engine.query.validity import ChangeRange, checked_range
+
+FUNCTION = "cdc.fn_cdc_get_all_changes_"
+"""How error 313 calls the function."""
 
 ALL = "all"
 ALL_UPDATE_OLD = "all update old"
@@ -31,25 +34,26 @@ def all_changes(
     Returns ``__$start_lsn``, ``__$seqval``, ``__$operation``, ``__$update_mask``, then the captured columns.
     high: the published high watermark. Raises RangeOutsideValidity.
     """
-    asked = checked_range(
-        "cdc.fn_cdc_get_all_changes_",
-        instance,
-        from_lsn,
-        to_lsn,
-        high,
-        row_filter_option,
-        ALL_CHANGES_OPTIONS,
-    )
+    asked = checked_range(FUNCTION, instance, from_lsn, to_lsn, high, row_filter_option, ALL_CHANGES_OPTIONS)
     metadata = [(quoted(name), name) for name in (START_LSN, SEQVAL, OPERATION, UPDATE_MASK)]
     captured = [
         (quoted(column), name)
         for column, name in zip(lake_columns(instance), instance.column_names, strict=True)
     ]
+    return spark.sql(
+        f"SELECT {renamed(metadata + captured)} FROM ({changes_in_order(lake, instance, asked)})"
+    )
+
+
+def changes_in_order(lake: Lake, instance: CaptureInstance, asked: ChangeRange) -> str:
+    """SQL for the rows asked for, in log order, with all columns of the change table under its own names.
+
+    Whoever selects from it keeps the order and may rename: a captured column may be called like a column
+    of the order.
+    """
     condition = asked.condition(quoted(START_LSN))
     if asked.row_filter_option == ALL:
         condition += f" AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
     order = ", ".join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))
     table = delta_table(lake.change_table(instance.database, instance.capture_instance))
-    # The order is the inner query's: a captured column may be called like a column of the order.
-    in_order = f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"
-    return spark.sql(f"SELECT {renamed(metadata + captured)} FROM ({in_order})")
+    return f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidObjectName
@@ -11,7 +13,10 @@ from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE
 from engine.model.lsn import Lsn
 from engine.model.mask import mask_width
 from engine.query.sql_text import delta_table, quoted, renamed
-from engine.query.validity import checked_range
+from engine.query.validity import ChangeRange, checked_range
+
+FUNCTION = "cdc.fn_cdc_get_net_changes_"
+"""How error 313 calls the function."""
 
 ALL = "all"
 ALL_WITH_MASK = "all with mask"
@@ -40,26 +45,20 @@ def net_changes(
     """
     if not instance.supports_net_changes or not instance.index_columns:
         raise InvalidObjectName(f"cdc.fn_cdc_get_net_changes_{instance.capture_instance}")
-    asked = checked_range(
-        "cdc.fn_cdc_get_net_changes_",
-        instance,
-        from_lsn,
-        to_lsn,
-        high,
-        row_filter_option,
-        NET_CHANGES_OPTIONS,
-    )
+    asked = checked_range(FUNCTION, instance, from_lsn, to_lsn, high, row_filter_option, NET_CHANGES_OPTIONS)
+    return spark.sql(net_changes_of(lake, instance, asked, instance.column_names))
+
+
+def net_changes_of(lake: Lake, instance: CaptureInstance, asked: ChangeRange, names: Sequence[str]) -> str:
+    """SQL for the net changes asked for. ``names``: how the result calls the captured columns."""
     table = delta_table(lake.change_table(instance.database, instance.capture_instance))
     condition = asked.condition(quoted(START_LSN))
     changes = f"SELECT * FROM {table} WHERE {condition} AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
     columns = lake_columns(instance)
     of_name = dict(zip(instance.column_names, columns, strict=True))
     key = [of_name[name] for name in instance.index_column_names]
-    return spark.sql(
-        net_changes_text(
-            changes, key, list(zip(columns, instance.column_names, strict=True)), asked.row_filter_option
-        )
-    )
+    renames = list(zip(columns, names, strict=True))
+    return net_changes_text(changes, key, renames, asked.row_filter_option)
 
 
 def net_changes_text(changes: str, key: list[str], columns: list[tuple[str, str]], option: str) -> str:

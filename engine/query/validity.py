@@ -14,7 +14,9 @@ from engine.model.lsn import Lsn
 class ChangeRange:
     """A valid question: a range of commit LSNs, closed at both ends, and a row filter option.
 
-    The range may be empty (from above to): the next batch when nothing has happened since the last.
+    The range may be empty (from above to). Whether that is an error is not documented; here it is an
+    empty answer, because the documented patterns come to it rightly: the next batch, increment_lsn of
+    the last, when nothing has happened since; an interval of times without a commit.
     """
 
     from_lsn: Lsn
