@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.row_output import Format, Row, lines
+from engine.cli.row_output import Column, Format, Row, lines
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
 from engine.cli.value_text import temporal_as_text
 from engine.errors import LsnInvalid
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK
 from engine.model.lsn import Lsn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from engine.engine import Engine
+
+SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers by which pyspark writes every error to stderr, as JSON with a stack trace."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,49 +68,72 @@ def changes(
 
     JSON is one object a row, every value exact: numbers with all their digits (numeric without precision,
     which is text in the lake, as a string), binary as 0x and hex, times in ISO 8601, NaN and infinities as
-    strings. Without rows nothing is printed.
+    strings. Without changes there is the heading of a table or CSV, nothing for JSON, and a word on stderr.
     """
     with opened(home) as engine:
         low, high = _lsn(from_lsn), _lsn(to_lsn)
         name = engine.database(database).name
+        if low is None and high is None and (waiting := _not_yet_met(engine, name, capture_instance)):
+            _write(lines(_columns(waiting, net), (), form))
+            typer.echo(_not_captured_yet(name, capture_instance), err=True)
+            return
         from engine.query.failures import fetching  # imports pyspark
 
+        _silence_spark()
+        low, high = low or engine.get_min_lsn(name, capture_instance), high or engine.get_max_lsn(name)
         with fetching(), _pipe_may_close():
-            frame = _changes(engine, name, capture_instance, net, row_filter, low, high)
-            if frame is not None:
-                _write(lines(frame.dtypes, _rows(frame), form))
+            query = engine.get_net_changes if net else engine.get_all_changes
+            frame = query(name, capture_instance, low, high, row_filter)
+            rows = _rows(frame)
+            first = list(islice(rows, 1))
+            _write(lines(frame.dtypes, chain(first, rows), form))
+        if not first:
+            typer.echo(f"Note: no changes of '{capture_instance}' from {low} to {high}.", err=True)
 
 
-def _changes(
-    engine: Engine,
-    database: str,
-    capture_instance: str,
-    net: bool,
-    row_filter: str,
-    from_lsn: Lsn | None,
-    to_lsn: Lsn | None,
-) -> DataFrame | None:
-    """The query; None when the range is the whole validity interval and that is still empty."""
-    low, high = engine.get_min_lsn(database, capture_instance), engine.get_max_lsn(database)
-    unknown = not any(
-        instance.capture_instance == capture_instance
-        for instance in engine.help_change_data_capture(database)
+def _not_yet_met(engine: Engine, database: str, capture_instance: str) -> CaptureInstance | None:
+    """The instance when it has no validity interval yet: its start was not met in the log, or published."""
+    instances = {each.capture_instance: each for each in engine.help_change_data_capture(database)}
+    instance, high = instances.get(capture_instance), engine.get_max_lsn(database)
+    if instance is None or instance.start_lsn is None or high is None:
+        return instance
+    return instance if high < instance.start_lsn else None
+
+
+def _not_captured_yet(database: str, capture_instance: str) -> str:
+    return (
+        f"Note: '{capture_instance}' is not captured yet: the capture job has not met it in the log. "
+        f"Wait for it: highwater sync -d {shlex.quote(database)}"
     )
-    nothing_yet = low == Lsn.ZERO or high is None or high < low
-    if not unknown and nothing_yet and from_lsn is None and to_lsn is None:
-        return None
-    query = engine.get_net_changes if net else engine.get_all_changes
-    return query(database, capture_instance, from_lsn or low, to_lsn or high, row_filter)
+
+
+def _columns(instance: CaptureInstance, net: bool) -> list[Column]:
+    """What the query functions return, for when they cannot be asked."""
+    leading = [(START_LSN, "string"), (OPERATION, "int"), (UPDATE_MASK, "binary")]
+    if not net:
+        leading.insert(1, (SEQVAL, "string"))
+    return leading + [(column.column_name, column.lake_type) for column in instance.columns]
 
 
 def _rows(frame: DataFrame) -> Iterator[Row]:
-    """The rows, a batch at a time, dates and times as text (`temporal_as_text`)."""
+    """The rows, a batch at a time, dates and times as text (`temporal_as_text`).
+
+    Columns are taken by their place: Spark takes ``Id`` and ``id`` for one name.
+    """
+    places = [f"c{place}" for place in range(len(frame.columns))]
     expressions = []
-    for name, lake_type in frame.dtypes:
-        column = "`" + name.replace("`", "``") + "`"
+    for place, (_, lake_type) in zip(places, frame.dtypes, strict=True):
         text = temporal_as_text(lake_type)
-        expressions.append(f"CAST({column} AS {text}) AS {column}" if text else column)
-    return frame.selectExpr(*expressions).toLocalIterator()
+        expressions.append(f"CAST({place} AS {text}) AS {place}" if text else place)
+    return frame.toDF(*places).selectExpr(*expressions).toLocalIterator()
+
+
+def _silence_spark() -> None:
+    """What fails is said once, in our line."""
+    from pyspark.logger import PySparkLogger
+
+    for name in SPARK_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _write(text: Iterable[str]) -> None:

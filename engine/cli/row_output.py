@@ -31,12 +31,12 @@ class Format(StrEnum):
 
 
 def lines(columns: Sequence[Column], rows: Iterable[Row], form: Format) -> Iterator[str]:
-    """The output line by line, with line ends; nothing at all without rows, not even a heading."""
+    """The output line by line, with line ends; a heading also without rows, but for JSON.
+
+    The first row is asked for at once: what cannot be fetched leaves no heading behind.
+    """
     rows = iter(rows)
-    first = next(rows, None)
-    if first is None:
-        return iter(())
-    return _FORMS[form](columns, chain([first], rows))
+    return _FORMS[form](columns, chain(list(islice(rows, 1)), rows))
 
 
 def json_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:

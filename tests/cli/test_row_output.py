@@ -41,9 +41,18 @@ def test_output_is_as_expected(form):
     assert "".join(lines(COLUMNS, ROWS, form)) == (EXPECTED / f"changes.{form}").read_text()
 
 
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [(Format.JSON, ""), (Format.CSV, 'id,"a,b"\n'), (Format.TABLE, "id  a,b\n--  ---\n")],
+)
+def test_without_rows_there_is_the_heading_that_the_form_has(form, expected):
+    assert "".join(lines([("id", "int"), ("a,b", "string")], [], form)) == expected
+
+
 @pytest.mark.parametrize("form", Format)
-def test_without_rows_there_is_no_output(form):
-    assert list(lines(COLUMNS, [], form)) == []
+def test_rows_that_cannot_be_fetched_leave_no_heading(form):
+    with pytest.raises(ZeroDivisionError):
+        lines([("n", "int")], ((1 // 0,) for _ in range(1)), form)
 
 
 @pytest.mark.parametrize("form", Format)
