@@ -1,10 +1,14 @@
 """LSNs and times over a real lsn_time_mapping."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from engine.errors import InvalidTimeOperator
@@ -17,19 +21,32 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SECONDS = {10: 0.0, 20: 1.000001, 30: 1.000001, 40: 1.000002, 50: 9.0}
 """End time of each commit, in seconds after noon; 20 and 30 tie, 50 is not published yet."""
 
+_numbers = count()
+
+
+def publish_times(spark: SparkSession, lake: Lake, database: str, seconds: Mapping[int, float]) -> None:
+    """cdc.lsn_time_mapping of a database: commit positions and when they ended, in seconds after noon."""
+    publisher = Publisher(spark, fsync=False)
+    path = lake.lsn_time_mapping(database)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    none = [None] * len(seconds)
+    times = [NOON + timedelta(seconds=each) for each in seconds.values()]
+    rows = pa.table(
+        [[str(Lsn.at(position)) for position in seconds], none, times, [b"\x07"] * len(seconds), none],
+        schema=LSN_TIME_MAPPING_SCHEMA,
+    )
+    commits = np.array(list(seconds), np.uint64)
+    publisher.append([Append(path, rows, commits, np.zeros(len(seconds), np.int32))])
+
 
 @pytest.fixture(scope="module")
-def mapping(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> LsnTimeMapping:
-    lake = Lake(str(tmp_path_factory.mktemp("lake")))
-    publisher = Publisher(spark, fsync=False)
-    path = lake.lsn_time_mapping("shop")
-    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
-    for position, seconds in SECONDS.items():
-        rows = pa.table(
-            [[str(Lsn.at(position))], [None], [NOON + timedelta(seconds=seconds)], [b"\x07"], [None]],
-            schema=LSN_TIME_MAPPING_SCHEMA,
-        )
-        publisher.append([Append(path, rows, np.array([position], np.uint64), np.array([0], np.int32))])
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return Lake(str(tmp_path_factory.mktemp("lake")))
+
+
+@pytest.fixture(scope="module")
+def mapping(spark: SparkSession, lake: Lake) -> LsnTimeMapping:
+    publish_times(spark, lake, "shop", SECONDS)
     return LsnTimeMapping(spark, lake, "shop", high=Lsn.at(40))
 
 
@@ -64,6 +81,49 @@ def test_a_time_has_the_lsn_that_stands_in_that_relation(
     time = (NOON + timedelta(seconds=seconds)).astimezone(timezone(timedelta(hours=5)))
     expected = None if position is None else Lsn.at(position)
     assert mapping.map_time_to_lsn(relational_operator, time) == expected
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(-1, 7), st.integers(-1, 7))
+def test_intervals_that_meet_are_neighbours_even_where_times_fall(
+    spark: SparkSession, lake: Lake, times: list[int], one: int, other: int
+) -> None:
+    """A source may stamp a commit before another that it writes first; clocks are set back."""
+    database = f"skewed{next(_numbers)}"
+    publish_times(spark, lake, database, {10 * n: float(time) for n, time in enumerate(times, 1)})
+    positions = [Lsn.at(10 * n) for n in range(1, len(times) + 1)]
+    mapping = LsnTimeMapping(spark, lake, database, positions[-1])
+    for low, high in (("less than or equal", "greater than"), ("less than", "greater than or equal")):
+        before = mapping.map_time_to_lsn(f"largest {low}", NOON + timedelta(seconds=one))
+        after = mapping.map_time_to_lsn(f"smallest {high}", NOON + timedelta(seconds=one))
+        split = 0 if before is None else positions.index(before) + 1
+        assert after == (positions[split] if split < len(positions) else None)
+        # Nothing that is left for later is as early as the place's time.
+        late = times[split:]
+        assert all(time > one if low == "less than or equal" else time >= one for time in late)
+    bounds = mapping.bounds(
+        positions[0], NOON + timedelta(seconds=one), NOON + timedelta(seconds=other), True
+    )
+    assert bounds.before_start == mapping.map_time_to_lsn(
+        "largest less than or equal", NOON + timedelta(seconds=one)
+    )
+    assert bounds.upto_end == mapping.map_time_to_lsn(
+        "largest less than or equal", NOON + timedelta(seconds=other)
+    )
+    assert bounds.low_time == NOON + timedelta(seconds=times[0])
+    assert bounds.high_time == NOON + timedelta(seconds=times[-1])
+
+
+def test_a_time_without_a_zone_is_utc(mapping: LsnTimeMapping) -> None:
+    naive = NOON.replace(tzinfo=None)
+    assert mapping.map_time_to_lsn("largest less than or equal", naive) == Lsn.at(10)
+
+
+def test_null_has_no_time_and_no_lsn(mapping: LsnTimeMapping) -> None:
+    assert mapping.map_lsn_to_time(None) is None
+    assert mapping.map_time_to_lsn("largest less than", None) is None
+    with pytest.raises(InvalidTimeOperator):
+        mapping.map_time_to_lsn(None, NOON)
 
 
 def test_another_operator_is_refused_with_the_four_there_are(mapping: LsnTimeMapping) -> None:

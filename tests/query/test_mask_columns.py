@@ -1,0 +1,43 @@
+"""The bit of a whole column of masks, against the answer for one mask."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from engine.lake.spark import ConnectEndpoint, connect_session
+from engine.model.mask import is_bit_set, mask_of
+from engine.query import mask_columns
+
+MASKS = [None, b"", b"\x00", b"\xff", b"\x01\x00", mask_of([1, 8, 9, 1024], 1024)]
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.none() | st.binary(max_size=128), min_size=40, max_size=40),
+    st.sets(st.integers(1, 1024), min_size=20, max_size=20),
+)
+def test_every_mask_and_position_is_answered_as_one_mask_is(
+    spark: SparkSession, masks: list[bytes | None], positions: set[int]
+) -> None:
+    masks, asked = [*masks, *MASKS], sorted({*positions, 1, 8, 9, 16, 17, 1024})
+    rows = spark.createDataFrame(list(enumerate(masks)), "n int, `__$update_mask` binary")
+    bits = rows.select("n", *(mask_columns.is_bit_set(position) for position in asked)).collect()
+    expected = {n: [is_bit_set(position, mask) for position in asked] for n, mask in enumerate(masks)}
+    assert {row[0]: list(row[1:]) for row in bits} == expected
+
+
+def test_as_text_over_connect_and_for_another_column(connect_endpoint: ConnectEndpoint) -> None:
+    client = connect_session(connect_endpoint)
+    try:
+        rows = client.sql("SELECT X'0100' AS `my mask`")
+        found = rows.selectExpr(*(mask_columns.bit_set_text(n, "my mask") for n in (1, 9, 17))).toArrow()
+    finally:
+        client.stop()
+    assert [column[0].as_py() for column in found.columns] == [False, True, False]
+
+
+@pytest.mark.parametrize("position", [0, -1, 1025])
+def test_a_position_that_no_mask_has_is_refused(position: int) -> None:
+    with pytest.raises(ValueError, match="not within"):
+        mask_columns.bit_set_text(position)
