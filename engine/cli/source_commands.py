@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
 from engine.cli.table_names import parse_table_name, schema_of
-from engine.errors import CdcError
+from engine.errors import CdcError, ControlUnreachable, SyncTimeout
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -23,6 +24,8 @@ TableArgument = Annotated[
         show_default=False,
     ),
 ]
+_LOOK_AGAIN = 0.25
+"""Seconds between two tries to reach a control database that is being started."""
 
 
 def register(app: typer.Typer) -> None:
@@ -132,9 +135,25 @@ def sync(
     timeout: Annotated[float, typer.Option(metavar="S", min=0, help="Seconds to wait at most.")] = 60.0,
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
-    """Wait until everything committed on the source before the call is published; 1 when it takes longer."""
+    """Wait until everything committed on the source before the call is published; 1 when it takes longer.
+
+    What may come back meanwhile is waited for: the source, a job that fails, and while the home is started
+    its control database. A stopped job ends it at once.
+    """
+    from engine.runtime.home import Home
+
+    place, deadline, left = Home(home), time.monotonic() + timeout, timeout
     with opened(home) as engine:
-        engine.sync(engine.database(database).name, timeout)
+        while True:
+            try:
+                return engine.sync(engine.database(database).name, left)
+            except ControlUnreachable as error:
+                if "supervisor" not in place.processes():
+                    raise
+                left = round(deadline - time.monotonic(), 1)
+                if left <= 0:
+                    raise SyncTimeout("Publishing up to the end of the log", timeout, str(error)) from error
+            time.sleep(_LOOK_AGAIN)
 
 
 def _resolved(engine: Engine, database: str, text: str) -> tuple[str, str]:

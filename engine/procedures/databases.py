@@ -17,6 +17,7 @@ from engine.errors import (
     DatabaseNotEnabled,
     NameInvalid,
     SourceUnfit,
+    SourceUnreachable,
     SyncTimeout,
     UnknownDatabase,
 )
@@ -26,6 +27,7 @@ from engine.sources.base import SourceAdmin, SourceProblem
 from engine.sources.registry import Sources
 
 KIND = "postgresql"
+DSN_SHAPE = "postgresql://user:password@host:5432/database"
 MAX_NAME = 128
 EXCLUSIVE_SECONDS = 60.0
 """How long disabling waits for the capture process to let go of the log."""
@@ -85,7 +87,7 @@ class Databases:
         Raises NameInvalid, SourceUnreachable, SourceUnfit, DatabaseExists; then nothing has changed.
         """
         _check_name(name)
-        plain, password = self._sources.split_dsn(dsn)
+        plain, password = self._split_dsn(name, dsn)
         candidate = SourceDatabase(0, name, KIND, plain, False, datetime.now(UTC))
         admin = Sources(lambda _: password).admin(candidate)
         problems = list(admin.check())
@@ -102,6 +104,14 @@ class Databases:
         else:
             self._secrets.keep_secret(name, password)
         return problems
+
+    def _split_dsn(self, name: str, dsn: str) -> tuple[str, str | None]:
+        """The DSN without its password, and the password. Raises SourceUnreachable."""
+        try:
+            return self._sources.split_dsn(dsn)
+        except SourceUnreachable as error:
+            _, reason = error.args
+            raise SourceUnreachable(name, f"{reason}. Write it like {DSN_SHAPE}") from error
 
     def dsn(self, name: str) -> str:
         """The libpq URI of a source, with its password. Raises UnknownDatabase."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.control import JOBS, PUBLISHED, REPORTED, WAKE, ControlDatabase
-from engine.errors import AgentNotRunning, CaptureJobFailed, JobMissing, SyncTimeout
+from engine.errors import AgentNotRunning, CaptureJobFailed, JobMissing, SourceUnreachable, SyncTimeout
 from engine.model.job import Job, JobState
+from engine.model.lsn import Lsn
 from engine.procedures.databases import Databases
 from engine.procedures.job_rules import changed, job_type_of
 
@@ -81,25 +82,39 @@ class Jobs:
     def sync(self, database: str, timeout: float) -> None:
         """Returns when everything committed on the source before the call is published.
 
-        Without any capture instance there is nothing to publish. Raises SyncTimeout, at once when the
-        job was stopped.
+        Without any capture instance there is nothing to publish. A source that is away and a job that
+        fails are waited for: both may come back. Raises SyncTimeout, at once when the job was stopped.
         """
         source = self._databases.enabled(database)
         deadline = time.monotonic() + timeout
+        mark: Lsn | None = None
+        away = ""
         with self._control.listen(PUBLISHED, REPORTED) as listener:
-            mark = self._databases.admin(source.name).mark()
             while True:
-                scanned = self._control.watermarks.get(database).scanned
-                if scanned is not None and scanned >= mark:
-                    return
                 job = self._control.jobs.get(database)
                 if job is None and not self._control.instances.list(database):
                     return
+                if mark is None:
+                    mark, away = self._mark(source.name)
+                if mark is not None and self._is_published(database, mark):
+                    return
                 left = deadline - time.monotonic()
                 if left <= 0 or job is None or not job.wanted:
-                    raise SyncTimeout(f"Publishing up to {mark}", timeout, self._reason(job))
+                    what = f"Publishing up to {mark or 'the end of the log'}"
+                    raise SyncTimeout(what, timeout, self._reason(job, away))
                 self._control.notify(WAKE, database)
                 listener.wait(min(left, _LOOK_AGAIN))
+
+    def _mark(self, database: str) -> tuple[Lsn | None, str]:
+        """A mark in the source's log; None and the source's words while it does not answer."""
+        try:
+            return self._databases.admin(database).mark(), ""
+        except SourceUnreachable as error:
+            return None, str(error)
+
+    def _is_published(self, database: str, mark: Lsn) -> bool:
+        scanned = self._control.watermarks.get(database).scanned
+        return scanned is not None and scanned >= mark
 
     def _existing(self, database: str, job_type: str) -> Job:
         kind = job_type_of(job_type)
@@ -120,13 +135,18 @@ class Jobs:
             if wait(min(left, _LOOK_AGAIN)) is None:
                 self._control.notify(JOBS, job.database)
 
-    def _reason(self, job: Job | None) -> str:
-        """Why the agent has not done what it was asked, as far as the control database knows."""
+    def _reason(self, job: Job | None, away: str = "") -> str:
+        """Why the agent has not done what it was asked, as far as the control database knows.
+
+        away: the words of a source that does not answer.
+        """
         if job is None:
             return "there is no capture job"
         if not job.wanted:
             since = f"{job.since:%Y-%m-%d %H:%M:%S} UTC"
             return f"{job.name} is stopped since {since}. Start it: highwater capture start"
+        if away:
+            return away
         if not self._control.agent_is_alive():
             return "the agent is not running. Start it: highwater start"
         if job.state is JobState.FAILED:

@@ -78,6 +78,21 @@ def test_sync_says_why_it_timed_out(engine, enabled):
         engine.sync(enabled, 60)
 
 
+def test_sync_waits_for_a_source_that_is_away_and_says_so(engine, enabled, postgres, source_dsn):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    name = psycopg.conninfo.conninfo_to_dict(source_dsn)["dbname"]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        try:
+            with pytest.raises(SyncTimeout, match=r"within 0\.2 s: Source database 'hr' cannot be reached"):
+                engine.sync(enabled, 0.2)
+            engine.stop_job(enabled)
+            with pytest.raises(SyncTimeout, match="is stopped since"):
+                engine.sync(enabled, 60)
+        finally:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
 def test_sync_without_tables_has_nothing_to_wait_for(engine, enabled):
     engine.sync(enabled, 60)
 

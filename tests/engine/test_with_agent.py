@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
 from engine.agent.agent import Agent
 from engine.capture.crash_points import CrashPoints
+from engine.control import REPORTED
 from engine.engine import Engine
 from engine.errors import InvalidObjectName, RangeOutsideValidity
 from engine.lake.publisher import Publisher
@@ -98,6 +101,25 @@ def test_stop_and_start_return_when_it_has_happened(engine, tracked, control):
     assert job.state is JobState.RUNNING
     assert job.running == CaptureParameters(7, 10, True, 0)
     engine.start_job(tracked)
+
+
+def test_sync_waits_for_a_source_that_comes_back(engine, tracked, sql, control, postgres, source_dsn):
+    sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
+    name = psycopg.conninfo.conninfo_to_dict(source_dsn)["dbname"]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection, ThreadPoolExecutor() as pool:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        with control.listen(REPORTED) as listener:
+            waiting = pool.submit(engine.sync, tracked, 120)
+            while control.jobs.get(tracked).state is not JobState.FAILED:
+                listener.wait(1)
+        assert not waiting.done()
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        waiting.result()
+    low, high = whole(engine, tracked)
+    assert engine.get_all_changes(tracked, "hr_department", low, high).count() == 1
 
 
 def test_a_one_shot_job_stops_by_itself(engine, tracked, sql, control):

@@ -81,7 +81,7 @@ def test_a_range_of_an_instance_not_met_in_the_log_is_outside_of_what_is_valid(i
 
 
 def test_a_query_that_fails_is_one_line_on_stderr(idle):
-    """Spark's client would write a query's error there as JSON, too, when it can name the place in the text."""
+    """Spark's client would write the error there too, as JSON, where it can name the place in the query."""
     idle.sql("CREATE TABLE narrow (id int PRIMARY KEY)")
     idle.enable("narrow")
     idle.sync()

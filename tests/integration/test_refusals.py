@@ -106,6 +106,15 @@ def test_a_wrong_dsn(home, dsn):
     assert "Msg 911" in refusal(home, "dsn", "-d", "wrong")
 
 
+@pytest.mark.parametrize("dsn", ["not a dsn", "http://server/shop", "shop", "postgresql://u:s3cret@h:x y/"])
+def test_a_text_that_is_no_dsn_is_told_what_one_looks_like(home, dsn):
+    message = refusal(home, "connect", "bad", dsn)
+    assert message.startswith("Msg 50001, Level 16, State 1: Source database 'bad' cannot be reached: ")
+    assert message.endswith("Write it like postgresql://user:password@host:5432/database")
+    assert "s3cret" not in message
+    assert "Msg 911" in refusal(home, "dsn", "-d", "bad")
+
+
 def test_a_login_that_fails_does_not_show_the_password(home):
     message = refusal(home, "connect", "wrong", "postgresql://u:s3cret@127.0.0.1:1/shop")
     assert "s3cret" not in message

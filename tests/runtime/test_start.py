@@ -124,6 +124,16 @@ def test_a_killed_postgresql_comes_back_by_itself(highwater: Highwater) -> None:
     until(lambda: [database["name"] for database in highwater.status()["databases"]] == ["demo"])
 
 
+def test_sync_waits_while_postgresql_is_started_again(highwater: Highwater) -> None:
+    assert highwater("enable", "-d", "demo", "HumanResources.Department").returncode == 0
+    old = highwater.pid("postgres")
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    done = highwater("sync", "-d", "demo", "--timeout", str(SECONDS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert highwater("disable", "-d", "demo").returncode == 0
+
+
 def test_stopping_leaves_no_process_and_all_data(highwater: Highwater) -> None:
     assert highwater("stop").returncode == 0
     status = highwater("status", "--json")
