@@ -1,42 +1,23 @@
 """LSNs and times over a real lsn_time_mapping."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from itertools import count
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from engine.errors import InvalidTimeOperator
-from engine.lake.publisher import Append, Publisher
-from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake
+from engine.lake.tables import Lake
 from engine.model.lsn import Lsn
 from engine.query.lsn_functions import TIME_OPERATORS, LsnTimeMapping
+from tests.query.times import NOON, publish_times
 
-NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SECONDS = {10: 0.0, 20: 1.000001, 30: 1.000001, 40: 1.000002, 50: 9.0}
 """End time of each commit, in seconds after noon; 20 and 30 tie, 50 is not published yet."""
 
 _numbers = count()
-
-
-def publish_times(spark: SparkSession, lake: Lake, database: str, seconds: Mapping[int, float]) -> None:
-    """cdc.lsn_time_mapping of a database: commit positions and when they ended, in seconds after noon."""
-    publisher = Publisher(spark, fsync=False)
-    path = lake.lsn_time_mapping(database)
-    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
-    none = [None] * len(seconds)
-    times = [NOON + timedelta(seconds=each) for each in seconds.values()]
-    rows = pa.table(
-        [[str(Lsn.at(position)) for position in seconds], none, times, [b"\x07"] * len(seconds), none],
-        schema=LSN_TIME_MAPPING_SCHEMA,
-    )
-    commits = np.array(list(seconds), np.uint64)
-    publisher.append([Append(path, rows, commits, np.zeros(len(seconds), np.int32))])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,151 @@
+"""The reference's samples over a real source: PostgreSQL, a scan, Delta, the query functions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from engine.errors import InvalidObjectName, SelectDenied
+from engine.query.mask_columns import is_bit_set
+from tests.capture.conftest import DATABASE, Workbench
+
+INSTANCE = "HR_Department"
+
+
+@pytest.fixture
+def department(workbench: Workbench) -> Workbench:
+    """The department table of the samples with two rows, enabled as HR_Department and captured."""
+    workbench.sql("CREATE TABLE department (id int PRIMARY KEY, name text NOT NULL UNIQUE, group_name text)")
+    workbench.sql("INSERT INTO department VALUES (1, 'Engineering', 'R&D'), (2, 'Tools', 'Inventory')")
+    workbench.enable("department", capture_instance=INSTANCE)
+    workbench.drain()
+    return workbench
+
+
+def rows(found: DataFrame) -> list[dict[str, Any]]:
+    return found.toArrow().to_pylist()
+
+
+def valid(bench: Workbench) -> tuple[Any, Any]:
+    return bench.engine.get_min_lsn(DATABASE, INSTANCE), bench.engine.get_max_lsn(DATABASE)
+
+
+def test_net_changes_of_the_sample(department: Workbench) -> None:
+    department.sql("INSERT INTO department VALUES (3, 'MyDept', 'MyNewGroup')")
+    department.sql("UPDATE department SET group_name = 'Control' WHERE group_name = 'Inventory'")
+    department.sql("DELETE FROM department WHERE name = 'MyDept'")
+    department.drain()
+    found = department.engine.get_net_changes(DATABASE, INSTANCE, *valid(department), "all")
+    [row] = rows(found)
+    assert (row["__$operation"], row["__$update_mask"]) == (4, None)
+    assert (row["id"], row["name"], row["group_name"]) == (2, "Tools", "Control")
+
+
+def test_a_key_update_is_a_delete_and_an_insert(department: Workbench) -> None:
+    department.sql("UPDATE department SET id = 9 WHERE id = 1")
+    department.drain()
+    found = rows(department.engine.get_all_changes(DATABASE, INSTANCE, *valid(department)))
+    assert [(row["__$operation"], row["id"]) for row in found] == [(1, 1), (2, 9)]
+    for option, operations in (("all", {1: 1, 9: 2}), ("all with merge", {1: 1, 9: 5})):
+        net = rows(department.engine.get_net_changes(DATABASE, INSTANCE, *valid(department), option))
+        assert {row["id"]: row["__$operation"] for row in net} == operations
+
+
+def test_the_next_batch_begins_after_the_last(department: Workbench) -> None:
+    engine = department.engine
+    department.sql("INSERT INTO department VALUES (3, 'Sales', 'S')")
+    department.drain()
+    first, last = valid(department)
+    assert [row["id"] for row in rows(engine.get_all_changes(DATABASE, INSTANCE, first, last))] == [3]
+    following = engine.increment_lsn(last)
+    assert rows(engine.get_all_changes(DATABASE, INSTANCE, following, last)) == []
+    department.sql("DELETE FROM department WHERE id = 3")
+    department.drain()
+    now = engine.get_max_lsn(DATABASE)
+    assert [
+        row["__$operation"] for row in rows(engine.get_all_changes(DATABASE, INSTANCE, following, now))
+    ] == [1]
+    before = engine.decrement_lsn(now)
+    assert [row["id"] for row in rows(engine.get_all_changes(DATABASE, INSTANCE, first, before))] == [3]
+
+
+def test_the_mask_says_which_column_an_update_changed(department: Workbench) -> None:
+    engine = department.engine
+    department.sql("UPDATE department SET group_name = 'G'")
+    department.sql("UPDATE department SET name = upper(name) WHERE id = 1")
+    department.drain()
+    found = engine.get_all_changes(DATABASE, INSTANCE, *valid(department))
+    ordinal = engine.get_column_ordinal(DATABASE, INSTANCE, "group_name")
+    assert ordinal == 3
+    flagged = found.select("id", "`__$update_mask`", is_bit_set(ordinal).alias("IsGroupNmUpdated"))
+    answers = rows(flagged)
+    assert [(row["id"], row["IsGroupNmUpdated"]) for row in answers] == [(1, True), (2, True), (1, False)]
+    for row in answers:
+        mask = row["__$update_mask"]
+        assert engine.is_bit_set(ordinal, mask) == row["IsGroupNmUpdated"]
+        assert engine.has_column_changed(DATABASE, INSTANCE, "group_name", mask) == row["IsGroupNmUpdated"]
+    net = rows(engine.get_net_changes(DATABASE, INSTANCE, *valid(department), "all with mask"))
+    assert {row["id"]: row["__$update_mask"] for row in net} == {1: b"\x06", 2: b"\x04"}
+
+
+def test_a_table_without_a_key_has_no_net_function(workbench: Workbench) -> None:
+    workbench.sql("CREATE TABLE note (text text)")
+    workbench.enable("note")
+    workbench.sql("INSERT INTO note VALUES ('a'), ('a')")
+    workbench.drain()
+    engine = workbench.engine
+    ends = engine.get_min_lsn(DATABASE, "public_note"), engine.get_max_lsn(DATABASE)
+    with pytest.raises(InvalidObjectName, match=r"'cdc\.fn_cdc_get_net_changes_public_note'"):
+        engine.get_net_changes(DATABASE, "public_note", *ends)
+    assert len(rows(engine.get_all_changes(DATABASE, "public_note", *ends))) == 2
+
+
+def test_changes_by_the_times_of_their_commits(department: Workbench) -> None:
+    engine = department.engine
+    for statement in (
+        "INSERT INTO department VALUES (3, 'Sales', 'S')",
+        "UPDATE department SET group_name = 'T' WHERE id = 3",
+        "DELETE FROM department WHERE id = 2",
+    ):
+        department.sql(statement)
+    department.drain()
+    whole = rows(
+        engine.all_changes_by_time(
+            DATABASE, INSTANCE, row_filter_option="all update old", update_flag_list="group_name"
+        )
+    )
+    assert [(row["id"], row["__CDC_OPERATION"], row["group_name_uflag"]) for row in whole] == [
+        (3, "I", None),
+        (3, "UO", None),
+        (3, "UN", True),
+        (2, "D", None),
+    ]
+    times = [engine.map_lsn_to_time(DATABASE, valid(department)[0])]
+    times += [row["tran_end_time"] for row in department.mapping()]
+    cuts = sorted({time for time in times if time is not None})
+    parts = [
+        row["__CDC_STARTLSN"]
+        for start, end in pairwise(cuts)
+        for row in rows(engine.all_changes_by_time(DATABASE, INSTANCE, start, end, "all update old"))
+    ]
+    assert parts == [row["__CDC_STARTLSN"] for row in whole]
+    net = rows(engine.net_changes_by_time(DATABASE, INSTANCE, cuts[0], cuts[-1], column_list="name, id"))
+    assert sorted(tuple(row.values()) for row in net) == [("Sales", 3, "I"), ("Tools", 2, "D")]
+
+
+def test_who_may_not_select_is_told_before_anything_is_read(department: Workbench) -> None:
+    department.sql("DROP ROLE IF EXISTS query_reader")
+    department.sql("CREATE ROLE query_reader")
+    try:
+        ends = valid(department)
+        with pytest.raises(SelectDenied):
+            department.engine.get_all_changes(DATABASE, INSTANCE, *ends, principal="query_reader")
+        department.sql("GRANT SELECT ON department TO query_reader")
+        found = department.engine.get_all_changes(DATABASE, INSTANCE, *ends, principal="query_reader")
+        assert rows(found) == []
+    finally:
+        department.sql("DROP OWNED BY query_reader")
+        department.sql("DROP ROLE query_reader")
