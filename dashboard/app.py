@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.components.header import header
 from dashboard.components.problem import outage_page
+from dashboard.dialogs import draw_dialog
 from dashboard.state import snapshot
 
 
@@ -32,6 +33,7 @@ def main() -> None:
     }
     st.session_state["pages"] = pages
     page = st.navigation(list(pages.values()), position="top")
+    draw_dialog()
     header()
     picture = snapshot()
     if picture.failure is not None and not picture.databases:

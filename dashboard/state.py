@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import wraps
 
 import streamlit as st
 
 from dashboard.charts.chart import TimeRange
+from dashboard.dialogs import follow_dialog
 from dashboard.format import Zone, zone_info
 from dashboard.operations import Operations
 from dashboard.sessions import align_up, bucket_seconds
@@ -107,7 +109,13 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
 
     ``at_once``: something is being read that should show as soon as it is there.
     """
-    st.fragment(body, run_every=0.5 if at_once else viewer().interval)()
+
+    @wraps(body)  # the fragment is known by the body's name
+    def tick() -> None:
+        follow_dialog()
+        body()
+
+    st.fragment(tick, run_every=0.5 if at_once else viewer().interval)()
 
 
 def changed() -> None:

@@ -8,11 +8,12 @@ from dashboard import format as fmt
 from dashboard import state, statements
 from dashboard.components.problem import problem_box
 from dashboard.components.statement_box import statement_box
+from dashboard.dialogs import close_dialog, confirm_button
 from engine.errors import CdcError
 from engine.model.capture_instance import CaptureInstance
 
 
-@st.dialog("Disable a capture instance", width="medium", icon=":material/delete:")
+@st.dialog("Disable a capture instance", width="medium", icon=":material/delete:", on_dismiss=close_dialog)
 def disable_dialog(instance: CaptureInstance, is_last: bool) -> None:
     """Names what is lost; the button works once the instance's name is typed."""
     name = instance.capture_instance
@@ -28,9 +29,7 @@ def disable_dialog(instance: CaptureInstance, is_last: bool) -> None:
         statements.disable_table(instance.database, instance.source_schema, instance.source_table, name)
     )
     typed = st.text_input(f"Type **{name}** to confirm", key="disable_name", live=True, autocomplete="off")
-    if st.button(
-        "Disable", type="primary", disabled=typed != name, key="disable_confirm", icon=":material/delete:"
-    ):
+    if confirm_button("Disable", key="disable_confirm", icon=":material/delete:", disabled=typed != name):
         _disable(instance)
 
 
@@ -43,4 +42,5 @@ def _disable(instance: CaptureInstance) -> None:
         problem_box(error)
         return
     state.changed()
+    close_dialog()
     st.rerun()

@@ -14,6 +14,7 @@ from dashboard import state, statements
 from dashboard.components.operation_box import operation_failure
 from dashboard.components.problem import escaped, problem_box
 from dashboard.components.statement_box import statement_box
+from dashboard.dialogs import close_dialog, confirm_button, open_dialog
 from dashboard.enabling import (
     Choice,
     Outcome,
@@ -43,25 +44,40 @@ class Wizard:
 
 
 def enable_button(view: DatabaseView) -> None:
-    """Opens the wizard; says why when the source can't be read."""
-    if st.button("Enable tables", type="primary", icon=":material/add:", key="t_enable"):
-        try:
-            open_wizard(view)
-        except CdcError as error:
-            problem_box(error)
+    """Opens the wizard."""
+    st.button(
+        "Enable tables",
+        type="primary",
+        icon=":material/add:",
+        key="t_enable",
+        on_click=open_wizard,
+        args=(view.name,),
+    )
 
 
-def open_wizard(view: DatabaseView) -> None:
-    """Starts afresh and opens the dialog. Raises what reading the source's tables raises."""
-    tables = {f"{table.schema}.{table.name}": table for table in state.engine().source_tables(view.name)}
-    st.session_state["wizard"] = Wizard(view.name, tables)
-    wizard_dialog()
+def open_wizard(database: str) -> None:
+    """A callback: opens the dialog, which starts afresh."""
+    st.session_state.pop("wizard", None)
+    open_dialog(wizard_dialog, database)
 
 
-@st.dialog("Enable tables", width="large", icon=":material/add_circle:", on_dismiss="rerun")
-def wizard_dialog() -> None:
-    """The dialog; each step draws itself and the buttons below."""
-    wizard: Wizard = st.session_state["wizard"]
+def _wizard(database: str) -> Wizard:
+    """What was entered so far. Raises what reading the source's tables raises."""
+    wizard: Wizard | None = st.session_state.get("wizard")
+    if wizard is None or wizard.database != database:
+        tables = {f"{table.schema}.{table.name}": table for table in state.engine().source_tables(database)}
+        wizard = st.session_state["wizard"] = Wizard(database, tables)
+    return wizard
+
+
+@st.dialog("Enable tables", width="large", icon=":material/add_circle:", on_dismiss=close_dialog)
+def wizard_dialog(database: str) -> None:
+    """The dialog; each step draws itself and the buttons below. Says why the source can't be read."""
+    try:
+        wizard = _wizard(database)
+    except CdcError as error:
+        problem_box(error)
+        return
     st.caption(f"Step {wizard.step + 1} of {len(STEPS)}: **{STEPS[wizard.step]}**")
     (_tables, _columns, _review, _result)[wizard.step](wizard)
 
@@ -202,7 +218,7 @@ def _review(wizard: Wizard) -> None:
     with st.container(horizontal=True):
         if st.button("Back", key="wizard_back"):
             _go(wizard, 1)
-        if st.button("Run", type="primary", key="wizard_run", icon=":material/play_arrow:"):
+        if confirm_button("Run", key="wizard_run", icon=":material/play_arrow:"):
             wizard.operation = f"enable:{wizard.database}:{state.now().isoformat()}"
             state.operations().submit(
                 wizard.operation,
@@ -227,6 +243,7 @@ def _result(wizard: Wizard) -> None:
     st.fragment(body, run_every=0.4 if operation.is_active else None)()
     if st.button("Close", type="primary", key="wizard_close"):
         state.changed()
+        close_dialog()
         st.rerun()
 
 
@@ -252,4 +269,4 @@ def _buttons(wizard: Wizard, back: int, forward: int, label: str, disabled: bool
 
 def _go(wizard: Wizard, step: int) -> None:
     wizard.step = step
-    st.rerun(scope="fragment")
+    st.rerun()  # of the app: the click may have come with another part's run

@@ -73,15 +73,13 @@ def no_table(view: DatabaseView) -> None:
                 "Capture all tables", type="primary", icon=":material/rocket_launch:", key="enable_all"
             ):
                 _capture_all(view, key)
-            if st.button("Choose tables", icon=":material/checklist:", key="choose_tables"):
-                _choose(view)
-
-
-def _choose(view: DatabaseView) -> None:
-    try:
-        open_wizard(view)
-    except CdcError as error:
-        problem_box(error)
+            st.button(
+                "Choose tables",
+                icon=":material/checklist:",
+                key="choose_tables",
+                on_click=open_wizard,
+                args=(view.name,),
+            )
 
 
 def _capture_all(view: DatabaseView, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import streamlit as st
@@ -10,6 +11,7 @@ from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
 from dashboard.components.problem import escaped, problem_box
 from dashboard.components.statement_box import statement_box
+from dashboard.dialogs import close_dialog, confirm_button, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.errors import CdcError
 from engine.model.job import CaptureParameters, Job, JobState
@@ -71,22 +73,28 @@ def describe(parameters: CaptureParameters) -> str:
 
 
 def job_buttons(view: DatabaseView, key: str) -> None:
-    """Start, or stop and restart; each confirms with its consequence."""
+    """Start, or stop and restart; each confirms with its consequence. While it stops, neither."""
     job = view.capture_job
     if job is None:
         return
-    is_up = job.state in (JobState.RUNNING, JobState.STARTING)
-    if not is_up:
-        if st.button("Start", icon=":material/play_arrow:", type="primary", key=f"{key}_start"):
-            start_dialog(view.name)
+
+    def button(label: str, dialog: Callable[[str], None], icon: str, urged: bool = False) -> None:
+        st.button(
+            label,
+            icon=icon,
+            type="primary" if urged else "secondary",
+            key=f"{key}_{label.split()[0].lower()}",
+            disabled=job.state is JobState.STOPPING,
+            on_click=open_dialog,
+            args=(dialog, view.name),
+        )
+
+    if job.state in (JobState.STOPPED, JobState.FAILED):
+        button("Start", start_dialog, ":material/play_arrow:", urged=True)
         return
-    if st.button("Stop", icon=":material/stop:", key=f"{key}_stop"):
-        stop_dialog(view.name)
-    if needs_restart(job):
-        if st.button("Restart now", icon=":material/restart_alt:", type="primary", key=f"{key}_restart"):
-            restart_dialog(view.name)
-    elif st.button("Restart", icon=":material/restart_alt:", key=f"{key}_restart"):
-        restart_dialog(view.name)
+    button("Stop", stop_dialog, ":material/stop:")
+    urged = needs_restart(job)
+    button("Restart now" if urged else "Restart", restart_dialog, ":material/restart_alt:", urged)
 
 
 def needs_restart(job: Job) -> bool:
@@ -94,16 +102,16 @@ def needs_restart(job: Job) -> bool:
     return job.running is not None and job.running != job.configured
 
 
-@st.dialog("Start capture", icon=":material/play_arrow:")
+@st.dialog("Start capture", icon=":material/play_arrow:", on_dismiss=close_dialog)
 def start_dialog(database: str) -> None:
     """Confirms a start."""
     st.write("Capture goes on where it stopped: everything committed since then is read from the log.")
     statement_box(statements.start_job(database))
-    if st.button("Start", type="primary", key="job_start_confirm"):
+    if confirm_button("Start", key="job_start_confirm"):
         _act(lambda: state.engine().start_job(database))
 
 
-@st.dialog("Stop capture", icon=":material/stop:")
+@st.dialog("Stop capture", icon=":material/stop:", on_dismiss=close_dialog)
 def stop_dialog(database: str) -> None:
     """Confirms a stop, with what it means."""
     st.write(
@@ -111,17 +119,17 @@ def stop_dialog(database: str) -> None:
         "Meanwhile the log grows and the high watermark stands still."
     )
     statement_box(statements.stop_job(database))
-    if st.button("Stop", type="primary", key="job_stop_confirm"):
+    if confirm_button("Stop", key="job_stop_confirm"):
         _act(lambda: state.engine().stop_job(database))
 
 
-@st.dialog("Restart capture", icon=":material/restart_alt:")
+@st.dialog("Restart capture", icon=":material/restart_alt:", on_dismiss=close_dialog)
 def restart_dialog(database: str) -> None:
     """Confirms a restart: new parameters take effect."""
     st.write(
         "The job stops after its current cycle and starts with the configured parameters. Nothing is lost."
     )
-    if st.button("Restart", type="primary", key="job_restart_confirm"):
+    if confirm_button("Restart", key="job_restart_confirm"):
         _act(lambda: _restart(database))
 
 
@@ -138,6 +146,7 @@ def _act(action: object) -> None:
         problem_box(error)
         return
     state.changed()
+    close_dialog()
     st.rerun()
 
 

@@ -9,6 +9,7 @@ from dashboard import format as fmt
 from dashboard import glossary, reading, state
 from dashboard.components.disable_dialog import disable_dialog
 from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.dialogs import open_dialog
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import OPERATIONS
 from engine.model.capture_instance import CaptureInstance
@@ -67,8 +68,13 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
             if st.button("Show changes", icon=":material/history:", key="t_changes"):
                 state.go_to("changes", {"c_ci": instance.capture_instance})
             st.space("stretch")
-            if st.button("Disable", icon=":material/delete:", key="t_disable"):
-                disable_dialog(instance, is_last=len(view.instances) == 1)
+            st.button(
+                "Disable",
+                icon=":material/delete:",
+                key="t_disable",
+                on_click=open_dialog,
+                args=(disable_dialog, instance, len(view.instances) == 1),
+            )
 
 
 def _facts(view: DatabaseView, instance: CaptureInstance) -> None:

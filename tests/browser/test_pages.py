@@ -152,6 +152,17 @@ def test_the_wizard_enables_a_table_and_disabling_needs_its_name(
     expect(rows(page).get_by_text(name)).to_have_count(0)
 
 
+def button(page: Page, name: str) -> Locator:
+    """The button of exactly that name on the page itself, or in its dialog while one is open."""
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def confirm(page: Page, name: str) -> None:
+    """Clicks a button of the open dialog; returns when the dialog is gone."""
+    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_stop_and_start_and_a_parameter_that_waits_for_a_restart(
     open_page: OpenPage, running_home: RunningHome
 ) -> None:
@@ -159,23 +170,44 @@ def test_stop_and_start_and_a_parameter_that_waits_for_a_restart(
     page.get_by_text("Change parameters").click()
     page.get_by_label("maxtrans").fill("700")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Save").click()
+    button(page, "Save").click()
     expect(page.get_by_text("takes effect after restart").first).to_be_visible()
-    page.get_by_role("button", name="Restart now").click()
-    page.get_by_role("dialog").get_by_role("button", name="Restart").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    button(page, "Restart now").click()
+    confirm(page, "Restart")
     expect(page.get_by_text("takes effect after restart")).to_have_count(0)
 
-    page.get_by_role("button", name="Stop").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_text("stopped").first).to_be_visible()
+    button(page, "Stop").click()
+    confirm(page, "Stop")
+    expect(button(page, "Start")).to_be_visible()
     overview = open_page("/?live=2s")
     expect(overview.get_by_role("heading", name=re.compile("Attention|Failing"))).to_be_visible()
-    page.get_by_role("button", name="Start").click()
-    page.get_by_role("dialog").get_by_role("button", name="Start").click()
-    expect(page.get_by_text("running").first).to_be_visible()
+    button(page, "Start").click()
+    confirm(page, "Start")
+    expect(button(page, "Stop")).to_be_visible()
     expect(overview.get_by_role("heading", name=re.compile("Healthy"))).to_be_visible()
+
+
+def test_a_click_opens_its_dialog_each_time_while_the_page_draws_itself_anew(open_page: OpenPage) -> None:
+    page = open_page("/capture?live=2s")
+    for name, title in [("Stop", "Stop capture"), ("Restart", "Restart capture")] * 4:
+        button(page, name).click()
+        expect(page.get_by_role("dialog").get_by_text(title)).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_dialog_that_ticks_pass_by_still_does_what_it_says(open_page: OpenPage) -> None:
+    page = open_page("/capture?live=2s")
+    running_since = page.get_by_text("since 20").inner_text().split(" (")[0]
+    button(page, "Restart").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    for _tick in range(2):
+        drawn = page.get_by_text("since 20").inner_text()
+        expect(page.get_by_text("since 20")).not_to_have_text(drawn)
+    confirm(page, "Restart")
+    expect(page.get_by_text("since 20")).not_to_contain_text(running_since)
+    expect(button(page, "Stop")).to_be_enabled()
 
 
 def test_the_first_minute_from_a_new_database_to_its_first_change(
