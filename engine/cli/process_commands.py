@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +18,7 @@ from engine.cli.session import DEFAULT_HOME, HomeOption
 
 if TYPE_CHECKING:
     from engine.runtime.home import Home
+    from engine.settings import Settings
 
 EXIT_CODES = {"healthy": 0, "attention": 1, "failing": 2}
 
@@ -46,11 +46,13 @@ def start(
         from engine.settings import Settings
 
         settings = Settings(home=home) if port is None else Settings(home=home, port=port)
-        if detach:
-            _start_detached(settings.home, [f"--port={settings.port}", *_flags(no_dashboard, no_demo)])
-            return
         choices = Choices(dashboard=not no_dashboard, demo=not no_demo)
-        Supervisor(settings, choices, _say, os.environ).run(_stop_on_signals())
+        supervisor = Supervisor(settings, choices, _say, os.environ)
+        if detach:
+            supervisor.check()
+            _start_detached(settings, [f"--port={settings.port}", *_flags(no_dashboard, no_demo)])
+        else:
+            supervisor.run(_stop_on_signals())
 
 
 def stop(home: HomeOption = DEFAULT_HOME) -> None:
@@ -129,23 +131,24 @@ def _stop_supervisor(home: Home) -> bool:
     return True
 
 
-def _start_detached(folder: Path, flags: list[str]) -> None:
+def _start_detached(settings: Settings, flags: list[str]) -> None:
     """Runs ``highwater start`` in a session of its own and shows what it says until it is ready."""
     from engine.runtime.home import Home
 
-    home = Home(folder)
-    home.prepare()
-    log = home.log / "supervisor.log"
+    home = Home(settings.home)
+    home.prepare(settings.minimum_free_bytes)
+    log, errors = home.log / "supervisor.log", home.log / "supervisor-errors.log"
     command = [sys.executable, "-m", "engine", "start", "--home", str(home.folder), *flags]
-    with log.open("wb") as output, log.open("r") as said:
+    with log.open("wb") as output, errors.open("wb") as wrong, log.open() as said, errors.open() as failed:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=wrong, start_new_session=True
         )
         while True:
             ended = process.poll()
             record = home.processes().get("supervisor")
             ready = record is not None and record.pid == process.pid and record.facts.get("ready")
             typer.echo(said.read(), nl=False)
+            typer.echo(failed.read(), nl=False, err=True)
             if ended is not None:
                 raise typer.Exit(ended or 1)
             if ready:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from tenacity import Retrying, retry_if_exception_type, stop_when_event_set, wait_exponential
 from tenacity.nap import sleep_using_event
 
 LOG_BYTES = 16 * 1024 * 1024
+"""So long a log may become: then it is put aside, in the place of what was put aside before."""
 STEADY_SECONDS = 60.0
 """A run that lasted so long was no failed start: the next back-off begins anew."""
 LONGEST_PAUSE = 30.0
@@ -54,6 +56,7 @@ class Child:
         log: Path,
         say: Callable[[str], None],
         started: Callable[[int], None],
+        log_bytes: int = LOG_BYTES,
     ) -> None:
         """``say`` gets a line when it ends by itself, ``started`` the pid of each new process."""
         self.name = name
@@ -62,6 +65,8 @@ class Child:
         self._environ = dict(environ)
         self._say = say
         self._started = started
+        self._log_bytes = log_bytes
+        self._log_lock = Lock()
         self._kept = False
         self._stop = Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,9 +111,24 @@ class Child:
             return str(error)
         return "\n".join([line for line in lines if line.strip()][-5:])
 
+    def limit_log(self) -> None:
+        """Puts a log that has become too long aside as ``.log.1``; call it now and then.
+
+        The process goes on writing into the same file, which is emptied: what it opened for appending needs
+        no word from us, and it does not depend on us for its output. A line that it writes between copying
+        and emptying is lost.
+        """
+        with self._log_lock:
+            if not self.log.exists() or self.log.stat().st_size <= self._log_bytes:
+                return
+            try:
+                shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
+            except OSError as error:
+                self._say(f"The log of the {self.name} is cut without a copy: {error}")
+            os.truncate(self.log, 0)
+
     def _run(self) -> None:
-        if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
-            self.log.replace(self.log.with_suffix(".log.1"))
+        self.limit_log()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,

@@ -21,6 +21,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -53,11 +54,11 @@ class Home:
         """
         try:
             self._check_is_ours()
+            self._check_space(minimum_free)
             self.folder.mkdir(parents=True, exist_ok=True)
             for folder in (self.lake, self.run, self.log, self.secrets):
                 folder.mkdir(mode=0o700, exist_ok=True)  # others' data: for this user alone
             self._check_writable()
-            self._check_space(minimum_free)
             if not self._version_file.exists():
                 _write(self._version_file, json.dumps({"version": VERSION}), 0o644)
         except OSError as error:
@@ -102,10 +103,17 @@ class Home:
     # Processes
 
     def record(self, process: str, pid: int | None = None, **facts: object) -> None:
-        """Says that ``process`` runs: its pid (this one's by default) and what others must know."""
+        """Says that ``process`` runs: its pid (this one's by default) and what others must know.
+
+        Facts may be given anew; since when it runs stays as it was said first.
+        """
         record = ProcessRecord.of(os.getpid() if pid is None else pid, facts)
         self.run.mkdir(parents=True, exist_ok=True)
-        _write(self.run / f"{process}.json", record.as_json(), 0o644)
+        file = self.run / f"{process}.json"
+        known = ProcessRecord.read(file)
+        if known is not None and (known.pid, known.birth) == (record.pid, record.birth):
+            record = replace(record, started=known.started)
+        _write(file, record.as_json(), 0o644)
 
     def forget(self, process: str) -> None:
         """Removes the record of a process that ended."""
@@ -131,15 +139,23 @@ class Home:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise Unready(self._running(), "Stop it first: highwater stop") from error
+                raise self._in_use() from error
             yield
 
-    def _running(self) -> str:
+    def check_unused(self) -> None:
+        """Raises Unready when a supervisor serves this home. Nothing is made."""
+        if "supervisor" in self.processes():
+            raise self._in_use()
+
+    def _in_use(self) -> Unready:
         supervisor = self.processes().get("supervisor")
         which = "" if supervisor is None else f", process {supervisor.pid}"
         port = None if supervisor is None else supervisor.facts.get("port")
         where = "" if port is None else f", http://localhost:{port}"
-        return f"Highwater already runs on the home {self.folder}{which}{where}."
+        return Unready(
+            f"Highwater already runs on the home {self.folder}{which}{where}.",
+            "Stop it first: highwater stop",
+        )
 
     @property
     def _version_file(self) -> Path:
@@ -180,7 +196,8 @@ class Home:
             probe.unlink()
 
     def _check_space(self, minimum: int) -> None:
-        free = shutil.disk_usage(self.folder).free
+        place = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
+        free = shutil.disk_usage(place).free
         if free < minimum:
             raise Unready(
                 f"The disk of the home {self.folder} has {free / 2**20:,.0f} MiB free; "

@@ -11,6 +11,9 @@ from typing import Any
 
 import psutil
 
+AGENT_AWAY_SINCE = "agent_away_since"
+"""Fact of the supervisor: when it saw that the agent had gone, ISO 8601; missing while that serves."""
+
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Event, Thread
 
 import psutil
 
 from engine.control.database import ControlDatabase
 from engine.demo import install
-from engine.runtime.child import Child, EndedEarlyError, keep_running
+from engine.runtime.child import LONGEST_PAUSE, Child, EndedEarlyError, keep_running
 from engine.runtime.embedded_postgres import (
     CONTROL_DATABASE,
     DEMO_DATABASE,
@@ -29,7 +30,7 @@ from engine.runtime.home import Home
 from engine.runtime.jars import delta_jars
 from engine.runtime.java import Java, find_java
 from engine.runtime.ports import page_answers, port_is_free
-from engine.runtime.processes import ProcessRecord
+from engine.runtime.processes import AGENT_AWAY_SINCE, ProcessRecord
 from engine.runtime.unready import Unready
 from engine.settings import Settings
 
@@ -39,8 +40,8 @@ READY_SECONDS = 300.0
 """Spark's first start on a slow machine takes its time; a process that dies is noticed at once."""
 PATIENCE_SECONDS = 12.0
 """How long the URL waits for the agent."""
-
 _LOOK = 0.05
+_WATCH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +71,40 @@ class Supervisor:
         self._server: EmbeddedPostgres | None = None
         self._server_stop = Event()
 
+    def check(self) -> None:
+        """Raises Unready when the home is served already, or the dashboard's port is another program's.
+
+        Nothing is made: a start that fails here leaves no trace.
+        """
+        self._home.check_unused()
+        leftover = self._home.processes().get("dashboard")
+        if leftover is None or leftover.facts.get("port") != self._settings.port:
+            self._check_port()
+
     def run(self, stop: Event) -> None:
         """Starts everything, returns when ``stop`` is set and everything has ended.
 
         Raises Unready, HomeTooNew and other CdcErrors; nothing runs then.
         """
+        self.check()
         self._home.prepare(self._settings.minimum_free_bytes)
         with self._home.lock():
             end_leftovers(self._home, self._say)
-            if self._choices.dashboard and not port_is_free(self._settings.port):
-                raise port_taken(self._settings.port)
-            self._home.record("supervisor", port=self._settings.port, ready=False)
+            self._check_port()
+            self._record(ready=False)
             try:
                 self._start(stop)
-                stop.wait()
+                self._watch(stop)
             finally:
                 self._stop()
                 self._home.forget("supervisor")
+
+    def _check_port(self) -> None:
+        if self._choices.dashboard and not port_is_free(self._settings.port):
+            raise port_taken(self._settings.port)
+
+    def _record(self, **facts: object) -> None:
+        self._home.record("supervisor", None, port=self._settings.port, **facts)
 
     # Starting
 
@@ -124,7 +142,7 @@ class Supervisor:
             if pending:
                 stop.wait(_LOOK)
         if not stop.is_set():
-            self._home.record("supervisor", port=self._settings.port, ready=True)
+            self._record(ready=True)
             if not self._choices.dashboard:
                 self._say("Ready   (Ctrl-C stops everything)")
 
@@ -243,6 +261,24 @@ class Supervisor:
 
     def _step(self, what: str, begun: float) -> None:
         self._say(f"  {what}: {time.monotonic() - begun:.1f} s")
+
+    # Watching
+
+    def _watch(self, stop: Event) -> None:
+        """Until ``stop``: keeps logs from growing, and says in the record since when the agent is away."""
+        was_serving = True
+        while not stop.wait(_WATCH):
+            try:
+                for child in self._children.values():
+                    child.limit_log()
+                serves = self._agent_is_ready()
+                if serves != was_serving:
+                    was_serving = serves
+                    away = {} if serves else {AGENT_AWAY_SINCE: datetime.now(UTC).isoformat()}
+                    self._record(ready=True, **away)
+            except OSError as error:  # a full disk, which must not end what still runs
+                self._say(f"The supervisor cannot write below {self._home.folder}: {error}")
+                stop.wait(LONGEST_PAUSE)
 
     # Stopping
 

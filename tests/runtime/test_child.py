@@ -94,6 +94,41 @@ def test_one_that_will_not_stop_is_killed(child: MakeChild, tmp_path: Path, line
     assert "killed" in lines.get(timeout=SECONDS)
 
 
+def test_a_log_is_cut_while_its_process_writes(tmp_path: Path, lines: Queue[str], pids: Queue[int]) -> None:
+    log, orders = tmp_path / "clerk.log", tmp_path / "orders"
+    os.mkfifo(orders)
+    program = f"for line in open({str(orders)!r}): print(line, end='', flush=True)"
+    clerk = Child("clerk", [sys.executable, "-c", program], os.environ, log, lines.put, pids.put, log_bytes=8)
+    clerk.start()
+    with orders.open("w") as pen:
+
+        def write(line: str, expected: str) -> None:
+            print(line, file=pen, flush=True)
+            until(lambda: log.read_text() == expected)
+
+        write("1234567", "1234567\n")
+        clerk.limit_log()
+        write("more", "1234567\nmore\n")
+        clerk.limit_log()
+        assert log.with_suffix(".log.1").read_text() == "1234567\nmore\n"
+        write("after", "after\n")
+        write("and more", "after\nand more\n")
+        clerk.limit_log()
+        assert log.with_suffix(".log.1").read_text() == "after\nand more\n"
+    assert ended(clerk) == 0
+    clerk.stop(5)
+    assert lines.empty()
+
+
+def test_a_log_that_cannot_be_put_aside_is_cut_all_the_same(tmp_path: Path, lines: Queue[str]) -> None:
+    log = tmp_path / "clerk.log"
+    log.write_text("too long")
+    log.with_suffix(".log.1").mkdir()
+    Child("clerk", [], os.environ, log, lines.put, lambda _: None, log_bytes=1).limit_log()
+    assert log.read_text() == ""
+    assert "cut without a copy" in lines.get_nowait()
+
+
 def test_pauses_grow_while_runs_are_short() -> None:
     stop = Event()
     runs: list[int] = []

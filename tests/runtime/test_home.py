@@ -74,6 +74,7 @@ def test_a_place_where_no_folder_can_be_made_is_refused_with_a_fix(tmp_path: Pat
 def test_too_little_disk_space_is_said_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(Unready, match="MiB free"):
         Home(tmp_path / "home").prepare(minimum_free=2**60)
+    assert not (tmp_path / "home").exists()
 
 
 def test_secrets_are_for_their_owner_alone(home: Home) -> None:
@@ -104,6 +105,14 @@ def test_a_living_process_is_found_with_its_facts(home: Home) -> None:
     home.record("agent", connect_port=15002)
     found = home.processes()["agent"]
     assert (found.pid, found.facts["connect_port"]) == (os.getpid(), 15002)
+
+
+def test_facts_given_anew_leave_the_time_of_the_start(home: Home) -> None:
+    home.record("supervisor", ready=False)
+    started = home.processes()["supervisor"].started
+    home.record("supervisor", ready=True)
+    found = home.processes()["supervisor"]
+    assert (found.started, found.facts) == (started, {"ready": True})
 
 
 def test_an_ended_process_is_not_found(home: Home) -> None:

@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from engine.runtime.child import LOG_BYTES
+from engine.runtime.home import Home
 from engine.runtime.ports import page_answers
+from engine.runtime.processes import AGENT_AWAY_SINCE
 
 SECONDS = 120
 
@@ -87,19 +90,42 @@ def test_the_demo_is_registered_and_not_enabled(highwater: Highwater) -> None:
     assert (demo["name"], demo["is_cdc_enabled"]) == ("demo", False)
 
 
-def test_the_same_home_is_not_started_twice(highwater: Highwater) -> None:
-    done = highwater("start")
-    assert done.returncode == 1
+@pytest.mark.parametrize("detach", [[], ["--detach"]])
+def test_the_same_home_is_not_started_twice(highwater: Highwater, detach: list[str]) -> None:
+    said = (highwater.folder / "log" / "supervisor.log").read_text()
+    done = highwater("start", *detach)
+    assert (done.returncode, done.stdout) == (1, "")
     assert "already runs" in done.stderr
     assert "highwater stop" in done.stderr
+    assert (highwater.folder / "log" / "supervisor.log").read_text() == said
 
 
-def test_a_port_in_use_is_said_with_another_to_choose(highwater: Highwater, tmp_path: Path) -> None:
-    done = Highwater(tmp_path / "home", highwater.port)("start", "--port", str(highwater.port))
-    assert done.returncode == 1
+@pytest.mark.parametrize("detach", [[], ["--detach"]])
+def test_a_port_in_use_is_said_with_another_to_choose(
+    highwater: Highwater, tmp_path: Path, detach: list[str]
+) -> None:
+    folder = tmp_path / "home"
+    done = Highwater(folder, highwater.port)("start", "--port", str(highwater.port), *detach)
+    assert (done.returncode, done.stdout) == (1, "")
     assert f"Port {highwater.port}" in done.stderr
     assert f"--port {highwater.port + 1}" in done.stderr
     assert "Traceback" not in done.stderr
+    assert not folder.exists()
+
+
+def test_what_a_detached_start_fails_of_is_on_stderr(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "highwater.toml").write_text('driver_memory = "1k"\n')
+    done = Highwater(tmp_path / "home", 0)("start", "--detach", "--no-dashboard", "--no-demo")
+    assert done.returncode != 0
+    assert "The agent does not start" in done.stderr
+    assert "The agent does not start" not in done.stdout
+
+
+def test_a_log_that_becomes_too_long_is_put_aside(highwater: Highwater) -> None:
+    log = highwater.folder / "log" / "agent.log"
+    os.truncate(log, LOG_BYTES + 1)
+    until(lambda: log.with_suffix(".log.1").exists() and log.stat().st_size <= LOG_BYTES)
 
 
 def test_the_doctor_finds_nothing(highwater: Highwater) -> None:
@@ -113,7 +139,10 @@ def test_a_killed_agent_comes_back_by_itself(highwater: Highwater) -> None:
     assert old is not None
     os.kill(old, signal.SIGKILL)
     assert highwater("status").returncode in (0, 1, 2)
+    home = Home(highwater.folder)
+    until(lambda: AGENT_AWAY_SINCE in home.processes()["supervisor"].facts)
     highwater.wait_for_another("agent", old)
+    until(lambda: AGENT_AWAY_SINCE not in home.processes()["supervisor"].facts)
 
 
 def test_a_killed_postgresql_comes_back_by_itself(highwater: Highwater) -> None:
