@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from engine.errors import LogBroken
+from engine.errors import CapturedColumnChanged, LogBroken
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import Job, JobState, JobType
 from engine.model.lsn import Lsn
@@ -17,6 +18,7 @@ from engine.model.watermark import Watermarks
 from engine.sources.base import SlotState
 
 START_AGENT = "highwater start"
+LOOK_INTO_START = "highwater doctor"
 
 
 class Verdict(StrEnum):
@@ -47,6 +49,7 @@ class Thresholds:
 
     latency: timedelta = timedelta(seconds=60)
     stalled: timedelta = timedelta(seconds=30)
+    agent_start: timedelta = timedelta(seconds=60)
     retained_bytes: int = 1024**3
 
 
@@ -88,16 +91,17 @@ def diagnose(
     agent_is_alive: bool,
     now: datetime,
     thresholds: Thresholds | None = None,
-    is_supervised: bool = False,
+    agent_awaited_since: datetime | None = None,
 ) -> tuple[Finding, ...]:
     """Everything that is wrong, the worst first.
 
-    is_supervised: a supervisor is there, which starts the agent when it is away.
+    agent_awaited_since: a supervisor is there, which starts the agent when it is away, and since when it
+    does so, UTC.
     """
     limits = thresholds or Thresholds()
     findings: list[Finding] = []
     if not agent_is_alive:
-        findings.append(_agent_away(databases, is_supervised))
+        findings.append(_agent_away(databases, agent_awaited_since, now, limits))
     for facts in databases:
         if facts.database.is_cdc_enabled:
             findings += _of_database(facts, agent_is_alive, now, limits)
@@ -115,22 +119,26 @@ def _of_database(
         yield from _latency(facts, limits)
 
 
-def _agent_away(databases: Sequence[DatabaseFacts], is_supervised: bool) -> Finding:
+def _agent_away(
+    databases: Sequence[DatabaseFacts], awaited_since: datetime | None, now: datetime, limits: Thresholds
+) -> Finding:
     wanted = [job.name for facts in databases for job in facts.jobs if job.wanted]
-    published = [
-        facts.watermarks.published_at for facts in databases if facts.watermarks.published_at is not None
-    ]
-    what = "The agent is being started" if is_supervised else "The agent is not running"
+    times = (facts.watermarks.published_at for facts in databases)
+    published = [time for time in times if time is not None]
     effect = (
         f"{', '.join(wanted)} cannot run, and sources keep their log." if wanted else "nothing runs jobs."
     )
-    return Finding(
-        Verdict.FAILING if wanted else Verdict.ATTENTION,
-        "Agent",
-        f"{what}: {effect}",
-        max(published, default=None) if wanted else None,
-        "" if is_supervised else START_AGENT,
-    )
+    if awaited_since is None:
+        what, fix = "The agent is not running", START_AGENT
+        since = max(published, default=None) if wanted else None
+        is_coming = False
+    else:
+        since = max([awaited_since, *published])  # what was published was published by an agent
+        is_coming = now - since <= limits.agent_start
+        silence = f"The agent does not start: it has been away for {(now - since).total_seconds():.0f} s"
+        what, fix = ("The agent is being started", "") if is_coming else (silence, LOOK_INTO_START)
+    verdict = Verdict.FAILING if wanted and not is_coming else Verdict.ATTENTION
+    return Finding(verdict, "Agent", f"{what}: {effect}", since, fix)
 
 
 def _source(facts: DatabaseFacts) -> Iterator[Finding]:
@@ -174,9 +182,7 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
             yield Finding(Verdict.FAILING, f"Capture of {name}", text, None, _begin_anew(facts))
         return
     if job.state is JobState.FAILED:
-        broken = facts.errors and facts.errors[-1].error_number == LogBroken.number
-        fix = _begin_anew(facts) if broken else _restart(facts)
-        yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, fix)
+        yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, _after_failure(facts))
     elif not job.wanted:
         text = f"{job.name} is stopped. Nothing is lost: the source keeps its log, which grows."
         yield Finding(
@@ -220,6 +226,38 @@ def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
         latest.start_time,
         f"engine.change_job({facts.database.name!r}, pollinginterval=0)  # then stop and start the job",
     )
+
+
+def _after_failure(facts: DatabaseFacts) -> str:
+    newest = facts.errors[-1] if facts.errors else None
+    if newest is not None and newest.error_number == LogBroken.number:
+        return _begin_anew(facts)
+    if newest is not None and newest.error_number == CapturedColumnChanged.number:
+        words = newest.error_message
+        named = [each for each in facts.instances if f"capture instance '{each.capture_instance}' " in words]
+        if named:
+            return _enable_again(facts, named[0])
+    return _restart(facts)
+
+
+def _enable_again(facts: DatabaseFacts, instance: CaptureInstance) -> str:
+    """Disables one capture instance and enables it with the options that it has."""
+    table = f"{_quoted(instance.source_schema)}.{_quoted(instance.source_table)}"
+    which = ["-d", facts.database.name, table, f"--capture-instance={instance.capture_instance}"]
+    options = [f"--columns={','.join(_quoted(name) for name in instance.column_names)}"]
+    if instance.role_name is not None:
+        options.append(f"--role={instance.role_name}")
+    if instance.index_name is not None:
+        options.append(f"--index={instance.index_name}")
+    options.append("--net" if instance.supports_net_changes else "--no-net")
+    disable, enable = ["highwater", "disable", *which], ["highwater", "enable", *which, *options]
+    return f"{shlex.join(disable)}; {shlex.join(enable)}"
+
+
+def _quoted(name: str) -> str:
+    """A name as the command line reads it in a table's name and a list of columns: in "" where it must be."""
+    is_plain = name == name.strip() and not name.startswith("-") and not set(name) & set('.,"[]')
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def _begin_anew(facts: DatabaseFacts) -> str:

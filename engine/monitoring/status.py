@@ -17,6 +17,7 @@ from engine.model.scan_session import ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of
 from engine.procedures.jobs import as_seen
+from engine.runtime.processes import AGENT_AWAY_SINCE
 from engine.sources.base import SlotState
 from engine.sources.registry import Sources
 
@@ -109,8 +110,7 @@ class StatusReader:
         ]
         now = self._clock()
         processes = tuple(self._processes())
-        supervised = any(process.name == "supervisor" for process in processes)
-        findings = diagnose(facts, alive, now, is_supervised=supervised)
+        findings = diagnose(facts, alive, now, agent_awaited_since=_agent_awaited_since(processes))
         return EngineStatus(
             taken=now,
             verdict=verdict_of(findings),
@@ -178,6 +178,15 @@ class _Look:
     slot: SlotState | None
     log_end: Lsn | None
     unreachable: str | None
+
+
+def _agent_awaited_since(processes: Sequence[ProcessStatus]) -> datetime | None:
+    """Since when the supervisor, if there is one, has been starting the agent; or its own start."""
+    supervisor = next((process for process in processes if process.name == "supervisor"), None)
+    if supervisor is None:
+        return None
+    away_since = supervisor.facts.get(AGENT_AWAY_SINCE)
+    return supervisor.started if away_since is None else datetime.fromisoformat(str(away_since))
 
 
 def _process(process: ProcessStatus) -> dict[str, Any]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from engine.cli.table_names import parse_table_name
+from engine.errors import CapturedColumnChanged
 from engine.model.job import CaptureParameters, Job, JobState, JobType
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.monitoring.diagnosis import DatabaseFacts, Verdict, diagnose, verdict_of
+from engine.procedures.column_list import parse_column_list
 from engine.sources.base import SlotState
 from tests.control.conftest import an_instance
 from tests.monitoring.sessions import a_session
@@ -73,10 +79,38 @@ def test_without_an_agent_jobs_do_not_run():
     assert finding.fix == "highwater start"
 
 
-def test_a_supervisor_starts_the_agent_by_itself():
-    [finding] = diagnose([HEALTHY], False, NOW, is_supervised=True)
+def awaited(seconds: float, published: datetime | None = LONG_AGO):
+    """What is said of an agent that a supervisor has awaited for so long."""
+    watermarks = replace(HEALTHY.watermarks, published_at=published)
+    since = NOW - timedelta(seconds=seconds)
+    [finding] = diagnose([replace(HEALTHY, watermarks=watermarks)], False, NOW, agent_awaited_since=since)
+    return finding
+
+
+@pytest.mark.parametrize("published", [None, LONG_AGO])
+def test_an_agent_that_its_supervisor_starts_is_worth_attention(published):
+    finding = awaited(60, published)
+    assert finding.verdict is Verdict.ATTENTION
     assert finding.text.startswith("The agent is being started: cdc.hr_capture")
-    assert finding.fix == ""
+    assert (finding.since, finding.fix) == (NOW - timedelta(seconds=60), "")
+
+
+def test_an_agent_that_stays_away_is_failing_though_supervised():
+    finding = awaited(61)
+    assert finding.verdict is Verdict.FAILING
+    assert finding.text.startswith("The agent does not start: it has been away for 61 s: cdc.hr_capture")
+    assert (finding.since, finding.fix) == (NOW - timedelta(seconds=61), "highwater doctor")
+
+
+def test_an_agent_that_published_a_moment_ago_has_not_been_away_for_long():
+    finding = awaited(3600, published=NOW - timedelta(seconds=5))
+    assert (finding.verdict, finding.since) == (Verdict.ATTENTION, NOW - timedelta(seconds=5))
+
+
+def test_an_agent_without_jobs_that_stays_away_is_worth_attention():
+    idle = replace(HEALTHY, jobs=(), instances=())
+    [finding] = diagnose([idle], False, NOW, agent_awaited_since=LONG_AGO)
+    assert finding.verdict is Verdict.ATTENTION
 
 
 def test_without_an_agent_and_jobs_it_is_worth_a_word():
@@ -99,6 +133,39 @@ def test_a_broken_log_is_mended_by_enabling_anew():
     failed = replace(RUNNING, state=JobState.FAILED, running=None, message="Msg 50003: …")
     error = ScanError(1, 1, NOW, 50003, 16, 1, "broken", "0", "0", "0")
     assert "highwater disable -d hr" in only(Verdict.FAILING, jobs=(failed,), errors=(error,)).fix
+
+
+def changed_column(instance):
+    """The fix that is told after a captured column of ``instance`` has changed."""
+    error = CapturedColumnChanged("budget", instance.capture_instance, "numeric", "text", "no number.")
+    failed = replace(RUNNING, state=JobState.FAILED, running=None, message=error.line())
+    row = ScanError(1, 1, NOW, error.number, 16, 1, str(error), "0", "0", "0")
+    other = replace(instance, capture_instance=f"{instance.capture_instance}_2")
+    return only(Verdict.FAILING, jobs=(failed,), errors=(row,), instances=(other, instance)).fix
+
+
+def test_a_changed_column_is_mended_by_enabling_its_table_again():
+    instance = replace(an_instance(), supports_net_changes=True, index_name="pk", role_name="hr_reader")
+    assert changed_column(instance) == (
+        "highwater disable -d hr hr.department --capture-instance=hr_department; "
+        "highwater enable -d hr hr.department --capture-instance=hr_department"
+        " --columns=id,name --role=hr_reader --index=pk --net"
+    )
+
+
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@given(names, names, names, st.lists(names, min_size=1, unique=True))
+def test_what_is_to_be_pasted_names_any_table_and_its_columns(schema, table, capture_instance, columns):
+    captured = tuple(replace(an_instance().columns[0], column_name=name) for name in columns)
+    named = {"source_schema": schema, "source_table": table, "capture_instance": capture_instance}
+    words = shlex.split(changed_column(replace(an_instance(), columns=captured, **named)))
+    enable = words[words.index("enable") :]
+    assert words[3:5] == ["hr", enable[3]]
+    assert parse_table_name(enable[3]) == (schema, table)
+    assert enable[4] == f"--capture-instance={capture_instance}"
+    assert parse_column_list(enable[5].removeprefix("--columns="), schema, table) == tuple(columns)
 
 
 def test_tracked_tables_without_a_job():
