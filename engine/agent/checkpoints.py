@@ -6,8 +6,9 @@ from collections import Counter
 from threading import Condition, Thread
 
 import structlog
-from py4j.protocol import Py4JError
 
+from engine.errors import CdcError
+from engine.lake.failures import jvm_failures
 from engine.lake.publisher import Publisher
 
 _log = structlog.get_logger(__name__)
@@ -51,10 +52,11 @@ class Checkpoints:
     def _run(self) -> None:
         while (path := self._next()) is not None:
             try:
-                self._publisher.maintain(path)
-            except (Py4JError, OSError) as error:
+                with jvm_failures():
+                    self._publisher.maintain(path)
+            except (CdcError, OSError) as error:
                 # A table that was dropped meanwhile, or a full disk: readers only replay more of the log.
-                _log.warning("checkpoint not written", path=path, error=" ".join(str(error).splitlines()[:2]))
+                _log.warning("checkpoint not written", path=path, error=str(error))
 
     def _next(self) -> str | None:
         with self._news:

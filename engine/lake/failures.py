@@ -1,0 +1,32 @@
+"""What goes wrong in the JVM, as an error of ours: nobody else need know py4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from engine.errors import CdcError
+
+
+class LakeFailed(CdcError):  # noqa: N818 - named like the errors of engine.errors
+    """The Spark session's JVM refused something, or is gone."""
+
+    number = 50022
+
+
+@contextmanager
+def jvm_failures() -> Iterator[None]:
+    """Around calls into the JVM. Raises LakeFailed with the cause in one line, without a stack trace."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise LakeFailed(_line(str(error.java_exception))) from error
+    except (Py4JError, PySparkException) as error:  # pyspark has classes of its own for some of Java's
+        raise LakeFailed(_line(str(error))) from error
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split("\n\tat ")[0].split())
