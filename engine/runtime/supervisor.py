@@ -104,7 +104,8 @@ class Supervisor:
             raise port_taken(self._settings.port)
 
     def _record(self, **facts: object) -> None:
-        self._home.record("supervisor", None, port=self._settings.port, **facts)
+        port = self._settings.port if self._choices.dashboard else None
+        self._home.record("supervisor", None, port=port, **facts)
 
     # Starting
 

@@ -178,6 +178,7 @@ def test_a_second_start_finds_the_data_and_ctrl_c_ends_it(highwater: Highwater, 
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
         until(lambda: process.poll() is not None or "Ready" in Path(said.name).read_text())
         assert [database["name"] for database in highwater.status()["databases"]] == ["demo"]
+        assert highwater.status()["processes"]["supervisor"]["port"] is None
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
         assert "Stopped" in Path(said.name).read_text()
