@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -21,7 +22,7 @@ def empty_scans_chart(runs: Sequence[EmptyRun], span: TimeRange) -> Chart:
     for run in runs:
         start, end = max(run.start, span.start), min(run.end or span.end, span.end)
         x += [span.at(start), span.at(end), span.at(end)]
-        y += [0 if run.start >= span.start else run.scans, run.scans, 0]
+        y += [_scans_before(run, start, end), run.scans, 0]
     figure.add_trace(
         go.Scatter(
             x=x,
@@ -40,6 +41,12 @@ def empty_scans_chart(runs: Sequence[EmptyRun], span: TimeRange) -> Chart:
     else:
         note(figure, "No empty scan in this range")
     return Chart(figure, _alt(runs), _table(runs, span))
+
+
+def _scans_before(run: EmptyRun, start: datetime, end: datetime) -> int:
+    """How many scans of the run lie before the range: they come evenly."""
+    length = (end - run.start).total_seconds()
+    return round(run.scans * (start - run.start).total_seconds() / length) if length > 0 else 0
 
 
 def _label_longest(figure: go.Figure, runs: Sequence[EmptyRun], span: TimeRange) -> None:

@@ -12,6 +12,8 @@ from dashboard import theme
 from dashboard.charts.chart import Chart, TimeRange, note, time_figure
 from dashboard.sessions import Bucket
 
+_COMMANDS = theme.CATEGORICAL[5]
+
 
 def transactions_chart(buckets: Sequence[Bucket], ceiling: float | None, span: TimeRange) -> Chart:
     """Captured transactions per second, with the ceiling ``maxtrans * maxscans / pollinginterval``.
@@ -26,6 +28,7 @@ def transactions_chart(buckets: Sequence[Bucket], ceiling: float | None, span: T
     highest = max(known, default=0.0)
     if ceiling is not None:
         _ceiling(figure, ceiling, span, drawn=ceiling <= max(highest, 1) * 4)
+    figure.add_trace(_area(buckets, values, span, theme.ACCENT))
     if not known:
         note(figure, "No scan in this range")
     return Chart(figure, _alt(known, ceiling), _table(buckets, span))
@@ -35,7 +38,8 @@ def commands_chart(buckets: Sequence[Bucket], span: TimeRange) -> Chart:
     """Captured commands (row changes) per second: never on one axis with transactions."""
     values = [bucket.commands for bucket in buckets]
     figure = time_figure(span, 220, "cmd/s")
-    figure.add_trace(_series(buckets, values, span, "commands/s", "#1B8FA8", "cmd/s"))
+    figure.add_trace(_series(buckets, values, span, "commands/s", _COMMANDS, "cmd/s"))
+    figure.add_trace(_area(buckets, values, span, _COMMANDS))
     known = [value for value in values if value is not None]
     if not known:
         note(figure, "No scan in this range")
@@ -61,11 +65,25 @@ def _series(
         name=name,
         mode="lines",
         line={"color": colour, "width": 1.8, "shape": "hv"},
-        fill="tozeroy",
-        fillcolor=colour + "26",
         connectgaps=False,
         hovertemplate="%{y:,.1f} " + unit + "<extra></extra>",
         showlegend=True,
+    )
+
+
+def _area(
+    buckets: Sequence[Bucket], values: Sequence[float | None], span: TimeRange, colour: str
+) -> go.Scatter:
+    """What is below the line, by itself: Plotly fills right across a series' gaps."""
+    return go.Scatter(
+        x=[span.at(bucket.start) for bucket in buckets],
+        y=[round(value or 0, 3) for value in values],
+        mode="lines",
+        line={"width": 0, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor=colour + "26",
+        hoverinfo="skip",
+        showlegend=False,
     )
 
 

@@ -51,11 +51,13 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
     figure.update_xaxes(nticks=6)
     figure.update_yaxes(type="category", automargin=False, showgrid=False, rangemode="normal", nticks=None)
     names = [lane.capture_instance for lane in ordered]
-    figure.update_yaxes(categoryorder="array", categoryarray=names)
+    figure.update_yaxes(categoryorder="array", categoryarray=names, range=[-0.5, max(1, len(names)) - 0.5])
+    figure.update_yaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
     figure.add_trace(_bars(ordered, span, now, "valid", theme.ACCENT))
     figure.add_trace(_bars(ordered, span, now, "captured, no changes", theme.ACCENT + "59"))
     figure.add_trace(_bars(ordered, span, now, "not captured yet", theme.NEUTRAL))
     _add_overlaps(figure, ordered, span, now)
+    _add_unknown(figure, ordered)
     mark(figure, span.at(now), theme.NEUTRAL)
     if not ordered:
         note(figure, "No capture instance yet")
@@ -160,6 +162,15 @@ def _add_overlaps(figure: go.Figure, lanes: Sequence[Lane], span: TimeRange, now
             fillcolor=theme.OVERLAP + "22",
             label={"text": "safe to switch", "font": {"size": 11}},
         )
+
+
+def _add_unknown(figure: go.Figure, lanes: Sequence[Lane]) -> None:
+    """An instance without a low watermark has its lane too: empty, with the reason."""
+    for index, lane in enumerate(lanes):
+        if lane.low is None:
+            text = f"{fmt.NOT_ESTABLISHED}: capture has not met it in the log"
+            place = {"x": 0.01, "xref": "paper", "xanchor": "left", "y": index}
+            figure.add_annotation(text=text, showarrow=False, font={"size": 12}, **place)
 
 
 def _alt(lanes: Sequence[Lane], now: datetime) -> str:

@@ -11,9 +11,11 @@ from dashboard.components.explorer import jump_to
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 from dashboard.snapshot import DatabaseView
+from engine.model.job import JobState
 
 _KEPT = "latest_shown"
 NOTHING_YET = "No changes yet. What is committed at the source appears here within seconds."
+NOT_RUNNING = "No changes yet, and the capture job does not run: nothing appears here until it is started."
 AT_ONCE = 0.15
 """Seconds a tick waits for its own read; a slower one is shown by the next tick."""
 PAUSE = 2.0
@@ -32,7 +34,7 @@ def latest_changes(view: DatabaseView) -> None:
             st.markdown("**Latest changes**", width="content")
             age = st.empty()
         if view.watermarks.high is None:
-            st.caption(NOTHING_YET)
+            _nothing(view)
             return
         was_empty = _shown(view) is None
         operation = _read(view)
@@ -80,8 +82,14 @@ def _is_stale(operation: Operation, view: DatabaseView) -> bool:
 def _table(view: DatabaseView, shown: Operation) -> None:
     changes = shown.result[1]
     if not changes:
-        st.caption(NOTHING_YET)
+        _nothing(view)
         return
     index = latest_table(changes, view.instances, key="latest_table")
     if index is not None and index < len(changes):
         state.go_to("changes", jump_to(changes[index]))
+
+
+def _nothing(view: DatabaseView) -> None:
+    job = view.capture_job
+    runs = job is None or job.state in (JobState.STARTING, JobState.RUNNING)
+    st.caption(NOTHING_YET if runs else NOT_RUNNING)

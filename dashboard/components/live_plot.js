@@ -70,6 +70,8 @@ export default function ({ data, parentElement }) {
   const draw = () => load(data.source).then((Plotly) => {
     if (gone) return
     const layout = themed(figure.layout, parentElement)
+    const ticks = Math.max(2, Math.floor((plot.offsetWidth - 80) / 62))
+    layout.xaxis.nticks = Math.min(layout.xaxis.nticks || ticks, ticks)
     if (plot.zoomed) layout.xaxis.range = plot.layout.xaxis.range.slice()
     plot.home = figure.layout.xaxis.range
     Plotly.react(plot, figure.data, layout, configuration).then(() => watchZoom(Plotly, plot))

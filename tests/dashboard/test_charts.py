@@ -40,7 +40,7 @@ def test_a_ceiling_far_above_is_named_but_does_not_flatten_the_series() -> None:
 
 def test_polling_without_pause_has_no_ceiling() -> None:
     chart = transactions_chart(buckets(5), None, HOUR)
-    assert len(chart.figure.data) == 1
+    assert names(chart.figure) == ["transactions/s", None]
     assert "no ceiling" in chart.alt
 
 
@@ -95,3 +95,22 @@ def test_what_lies_outside_the_validity_interval_is_drawn_apart() -> None:
 def test_a_figure_without_a_new_scan_is_identical() -> None:
     first, second = (transactions_chart(buckets(5, None, 0), 1000, HOUR).figure.to_json() for _ in range(2))
     assert first == second
+
+
+def test_the_area_below_a_series_does_not_bridge_what_is_not_known() -> None:
+    line, _ceiling, area = transactions_chart(buckets(5, None, 4), 10, HOUR).figure.data
+    assert list(line.y) == [5, None, 4]
+    assert line.fill is None
+    assert list(area.y) == [5, 0, 4]
+    assert not area.showlegend
+
+
+def test_an_empty_run_that_began_before_the_range_enters_it_part_way_up() -> None:
+    run = EmptyRun(NOON - timedelta(minutes=10), NOON + timedelta(minutes=30), 40)
+    assert list(empty_scans_chart([run], HOUR).figure.data[0].y) == [10, 40, 0]
+
+
+def test_an_instance_without_a_low_watermark_has_its_lane() -> None:
+    figure = validity_chart([lane("new", "dbo.B", None)], HOUR, NOON).figure
+    assert list(figure.layout.yaxis.ticktext) == ["new"]
+    assert "not established yet" in [note.text[:19] for note in figure.layout.annotations]
