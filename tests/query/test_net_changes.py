@@ -190,6 +190,21 @@ def test_each_documented_case(spark: SparkSession, lake: Lake, connect_endpoint:
     assert {row[4]: row[5:] for row in found["all"]}[5] == (1, "x")
 
 
+def test_columns_may_be_called_as_the_query_calls_things(spark: SparkSession, lake: Lake) -> None:
+    names = ["c1", "operation", "is_last", "mask", "of_key", "start_lsn", "first_operation"]
+    instance = capture_instance(dict.fromkeys(names, "int"), ["operation", "of_key"], name=f"t{next(_names)}")
+    images: list[Change] = [(1, 1, 2, (1, 2, 3, 4, 5, 6, 7)), (2, 1, 4, (0, 2, 0, 0, 5, 0, 0))]
+    append = append_of(lake, instance, images, [full_mask(7), mask_of([1], 7)])
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(append.path, append.rows.schema)
+    publisher.append([append])
+    found = net_changes(spark, lake, instance, Lsn.at(2), Lsn.at(2), Lsn.at(2), "all with mask").toArrow()
+    assert found.column_names[3:] == names
+    assert [tuple(row.values()) for row in found.to_pylist()] == [
+        (str(Lsn.at(2)), 4, mask_of([1], 7), 0, 2, 0, 0, 5, 0, 0)
+    ]
+
+
 @pytest.mark.parametrize("columns", [1, 8, 9, 56, 57, 1024])
 def test_masks_of_any_width_are_combined(spark: SparkSession, columns: int) -> None:
     masks = [mask_of(ordinals, columns) for ordinals in ([1], [columns], [columns // 2 + 1])]
