@@ -9,7 +9,15 @@ import streamlit as st
 from dashboard.components.header import header
 from dashboard.components.problem import outage_page
 from dashboard.dialogs import draw_dialog
-from dashboard.state import snapshot
+from dashboard.state import live, snapshot
+
+
+def outage() -> None:
+    """Nothing is known yet: says so until something is."""
+    picture = snapshot()
+    if picture.failure is None:
+        st.rerun(scope="app")
+    outage_page(picture)
 
 
 def main() -> None:
@@ -37,7 +45,7 @@ def main() -> None:
     header()
     picture = snapshot()
     if picture.failure is not None and not picture.databases:
-        outage_page(picture)
+        live(outage)
     else:
         page.run()
 

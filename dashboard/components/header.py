@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import format as fmt
 from dashboard import state
@@ -41,7 +42,10 @@ def header() -> None:
             "Refresh", icon=":material/refresh:", key="refresh", type="tertiary", on_click=state.changed
         )
         st.space("stretch")
-        state.live(_age)
+        age = st.container(width="content")
+    outage = st.empty()
+    with age:
+        state.live(lambda: _age(outage))
 
 
 def _databases() -> list[str]:
@@ -70,10 +74,14 @@ def _toggle_live() -> None:
     st.session_state["live"] = state.DEFAULT_INTERVAL if paused else "paused"
 
 
-def _age() -> None:
+def _age(outage: DeltaGenerator) -> None:
+    """How old the picture is; why no newer one can be had goes below the header, in full width."""
     snapshot = state.snapshot()
     age = fmt.ago(snapshot.taken, state.now())
     word = "Paused, data" if state.viewer().interval is None else "Data"
     st.caption(f"{word} of {age}", width="content", help=fmt.moment(snapshot.taken))
     if snapshot.failure is not None:
-        outage_banner(snapshot, age_of(snapshot))
+        with outage.container():
+            outage_banner(snapshot, age_of(snapshot))
+    else:
+        outage.empty()

@@ -59,9 +59,16 @@ def state_badge(job: Job) -> None:
 
 
 def _doing(job: Job) -> str:
+    if not _agent_is_alive():
+        return ""  # nobody noted when it ended: the verdict says since when the agent is away
     since = fmt.moment_and_age(job.since, state.now())
     running = f" · {describe(job.running)}" if job.running else ""
     return f"since {since}{running}"
+
+
+def _agent_is_alive() -> bool:
+    status = state.snapshot().status
+    return status is not None and status.agent_is_alive
 
 
 def describe(parameters: CaptureParameters) -> str:
@@ -73,10 +80,12 @@ def describe(parameters: CaptureParameters) -> str:
 
 
 def job_buttons(view: DatabaseView, key: str) -> None:
-    """Start, or stop and restart; each confirms with its consequence. While it stops, neither."""
+    """Start, or stop and restart; each confirms with its consequence. Off where nothing could be done."""
     job = view.capture_job
     if job is None:
         return
+
+    is_off = job.state is JobState.STOPPING or not _agent_is_alive() or state.snapshot().failure is not None
 
     def button(label: str, dialog: Callable[[str], None], icon: str, urged: bool = False) -> None:
         st.button(
@@ -84,7 +93,7 @@ def job_buttons(view: DatabaseView, key: str) -> None:
             icon=icon,
             type="primary" if urged else "secondary",
             key=f"{key}_{label.split()[0].lower()}",
-            disabled=job.state is JobState.STOPPING,
+            disabled=is_off,
             on_click=open_dialog,
             args=(dialog, view.name),
         )

@@ -7,6 +7,9 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard.problems import problem_of
 from dashboard.snapshot import Snapshot
+from engine.errors import ControlUnreachable
+
+START = "highwater start"
 
 
 def problem_box(error: BaseException, doing: str = "") -> None:
@@ -21,21 +24,22 @@ def outage_banner(snapshot: Snapshot, now_text: str) -> None:
     if snapshot.failure is None:
         return
     problem = problem_of(snapshot.failure)
+    is_away = isinstance(snapshot.failure, ControlUnreachable)
+    what = "The control database does not answer." if is_away else "The state of this home can't be read."
     shown = f"Shown is the state of {now_text}." if snapshot.databases else "There is nothing older to show."
-    st.error(
-        f"**The control database does not answer.** {shown}\n\n{problem.title}: {escaped(problem.text)}\n\n"
-        "Start it again: `highwater start`.",
-        icon=":material/cloud_off:",
-    )
+    text = f"**{what}** {shown}\n\n{problem.title}: {escaped(problem.text)}"
+    st.error(text + (f"\n\n{problem.fix}" if problem.fix else ""), icon=":material/cloud_off:")
+    if is_away:
+        st.code(START, language="bash")
 
 
 def outage_page(snapshot: Snapshot) -> None:
     """The whole page while nothing is known: what does not answer and how to start it."""
     st.markdown("### Highwater does not answer yet")
     st.markdown(
-        "The dashboard runs, but the home's control database can't be read. Start the home and wait a moment:"
+        "The dashboard runs, but the home's control database can't be read. Start the home with "
+        f"`{START}` and wait a moment: this page goes on by itself."
     )
-    st.code("highwater start", language="bash")
     if st.button("Try again", icon=":material/refresh:", type="primary"):
         st.rerun()
 

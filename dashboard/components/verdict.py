@@ -10,6 +10,7 @@ from dashboard.components.problem import escaped
 from dashboard.snapshot import DatabaseView, Snapshot
 from dashboard.theme import STATUS
 from engine.monitoring.diagnosis import Finding
+from engine.monitoring.status import EngineStatus
 
 CHECKS = (
     "the agent runs and serves queries",
@@ -23,6 +24,9 @@ CHECKS = (
 def verdict(snapshot: Snapshot) -> None:
     """The banner over the Overview: healthy with its list of checks, or what is wrong and what to do."""
     status = snapshot.status
+    if status is not None and snapshot.failure is not None:
+        _unknown(status)
+        return
     captures = any(view.instances for view in snapshot.databases)
     if status is None or not (captures or status.findings):
         return  # the page says what to do first
@@ -35,6 +39,18 @@ def verdict(snapshot: Snapshot) -> None:
         else:
             with st.expander("No problems found. What was checked?", type="compact"):
                 st.markdown("\n".join(f"- {check}" for check in CHECKS))
+
+
+def _unknown(status: EngineStatus) -> None:
+    """What was found before the state could no longer be read is no verdict on now."""
+    look, last = STATUS["unknown"], STATUS[str(status.verdict)]
+    with st.container(border=True, gap="xsmall", key="verdict"):
+        st.markdown(
+            f"### :{look.colour}[{look.icon} {look.word}] — nothing is known since "
+            f"{fmt.moment_and_age(status.taken, state.now())}",
+            anchors=False,
+        )
+        st.caption(f"Then it was: {last.word.lower()}. All figures below are of that time.")
 
 
 def _sentence(snapshot: Snapshot) -> str:

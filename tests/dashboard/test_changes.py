@@ -81,3 +81,23 @@ def test_no_update_is_torn_between_pages(kinds: list[str], size: int) -> None:
         shown += fold(page_of(rows[start : start + size + 1], size), "dbo_Employee", COLUMNS)
     assert [change.start_lsn for change in shown] == [f"0x{n:020X}" for n in range(len(kinds), 0, -1)]
     assert all(change.is_folded for change in shown if change.is_update)
+
+
+@given(st.integers(1, 70).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(1, n)))))
+def test_the_decoded_mask_names_the_columns_whose_bits_are_set_in_ordinal_order(
+    case: tuple[int, set[int]],
+) -> None:
+    count, ordinals = case
+    columns = [f"c{number}" for number in range(1, count + 1)]
+    mask = mask_of(sorted(ordinals), count)
+    assert changed_columns(mask, columns) == tuple(f"c{number}" for number in sorted(ordinals))
+    assert changed_columns(full_mask(count), columns) == tuple(columns)
+
+
+@given(st.sets(st.sampled_from(COLUMNS)))
+def test_an_update_shows_old_and_new_in_exactly_the_masked_columns(changed: set[str]) -> None:
+    mask = mask_of([COLUMNS.index(name) + 1 for name in changed], len(COLUMNS))
+    old, new = ({name: f"{when} {name}" for name in COLUMNS} for when in ("old", "new"))
+    (change,) = folded(row(4, 7, mask, **new), row(3, 7, mask, **old))
+    for name in COLUMNS:
+        assert change.cell(name) == (f"old {name} → new {name}" if name in changed else f"new {name}")
