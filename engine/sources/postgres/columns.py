@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,9 @@ from numpy.typing import NDArray
 from engine.sources.postgres.types import ColumnType, Form
 
 NULL, UNCHANGED, AS_TEXT, AS_BINARY = ord("n"), ord("u"), ord("t"), ord("b")
+
+Replaced = Callable[[str, int], None]
+"""Called with (what was done, how many values) when the lake can't hold what the log says."""
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
@@ -49,14 +53,18 @@ class Values:
 class ServerValues(Protocol):
     """The server's own conversion of values between their binary form and their text."""
 
-    def texts(self, column: ColumnType, values: list[bytes]) -> list[bytes]:
-        """The output function's text (UTF-8) of values in binary form."""
+    def texts(self, column: ColumnType, values: list[bytes], replaced: Replaced) -> list[bytes]:
+        """The output function's text (UTF-8) of values in binary form.
+
+        ``replaced`` is told of those that got another text, as `Decoding.replaced` is.
+        """
         ...
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
         """The binary form of values given as text.
 
-        Of an array whose elements the lake stores as text: that of the array of its elements' texts.
+        Of an array whose elements the lake stores as text: that of the array of its elements' texts,
+        of the same dimensions and bounds.
         """
         ...
 
@@ -65,12 +73,11 @@ class ServerValues(Protocol):
 class Decoding:
     """What decoding needs besides the bytes.
 
-    replaced: called with (what was done, how many values) when the lake can't hold what the log says.
     valid_text: whether texts are known to be UTF-8; False for databases in SQL_ASCII.
     """
 
     server: ServerValues
-    replaced: Callable[[str, int], None]
+    replaced: Replaced
     valid_text: bool = True
 
 
@@ -94,7 +101,8 @@ def _strings(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array
         values = Values(values.buffer, values.kind, values.offset + binary, values.length - binary)
     elif column.form is not Form.TEXT and binary.any():
         rows = np.flatnonzero(binary)
-        values = _replace(values, rows, AS_TEXT, decoding.server.texts(column, _slices(values, rows)))
+        texts = decoding.server.texts(column, _slices(values, rows), decoding.replaced)
+        values = _replace(values, rows, AS_TEXT, texts)
     if not decoding.valid_text:
         values = _repaired(values, decoding)
     return _taken(values, pa.string())
@@ -284,6 +292,8 @@ def _array(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
     counts, first = _array_sizes(values, dimensions)
     if several := int(np.count_nonzero(dimensions > 1)):
         decoding.replaced("array of several dimensions stored as one list", several)
+    if shifted := _shifted(values, dimensions):
+        decoding.replaced("array that does not begin at 1 stored without its subscripts", shifted)
     text_elements = came_as_text and column.element.arrow_type == pa.string()
     elements = _elements(values.buffer, counts, first, AS_TEXT if text_elements else AS_BINARY)
     bounds = np.zeros(len(values) + 1, np.int32)
@@ -308,20 +318,47 @@ def _array_sizes(values: Values, dimensions: Places) -> tuple[Places, Places]:
     return counts, values.offset + 12 + 8 * dimensions
 
 
+def _shifted(values: Values, dimensions: Places) -> int:
+    """How many arrays have a lower bound other than 1 in any dimension."""
+    shifted = np.zeros(len(values), np.bool_)
+    for dimension in range(int(dimensions.max(initial=0))):
+        rows = np.flatnonzero(dimensions > dimension)
+        shifted[rows] |= _integers(values.buffer, values.offset[rows] + (16 + 8 * dimension), 4) != 1
+    return int(np.count_nonzero(shifted))
+
+
+_FEW_ARRAYS = 16
+"""A step of numpy costs as much as so many elements in Python: one array of a million took 18 s."""
+
+
+def _walked(buffer: Bytes, place: int, count: int) -> tuple[list[int], list[int]]:
+    """Where ``count`` elements of one array are, the first's length at ``place``."""
+    offsets, lengths = [0] * count, [0] * count
+    data, size = buffer.data, Struct(">i")
+    for index in range(count):
+        (length,) = size.unpack_from(data, place)
+        offsets[index], lengths[index] = place + 4, length
+        place += 4 + max(length, 0)
+    return offsets, lengths
+
+
 def _elements(buffer: Bytes, counts: Places, first: Places, form: int) -> Values:
-    """Walks all arrays in step, their k-th elements together."""
+    """Walks all arrays in step, their k-th elements together; the last few one by one."""
     total = int(counts.sum())
     starts = np.cumsum(counts) - counts
     offset, length = np.zeros(total, np.int64), np.zeros(total, np.int64)
     rows, places = np.flatnonzero(counts), first.copy()
     step = 0
-    while len(rows):
+    while len(rows) > _FEW_ARRAYS:
         size = _integers(buffer, places[rows], 4).astype(np.int64)
         offset[starts[rows] + step] = places[rows] + 4
         length[starts[rows] + step] = size
         places[rows] += 4 + np.maximum(size, 0)
         step += 1
         rows = rows[counts[rows] > step]
+    for row in rows.tolist():
+        run = slice(int(starts[row]) + step, int(starts[row] + counts[row]))
+        offset[run], length[run] = _walked(buffer, int(places[row]), run.stop - run.start)
     kind = np.where(length < 0, NULL, form).astype(np.uint8)
     return Values(buffer, kind, offset, length)
 

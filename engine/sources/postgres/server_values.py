@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import psycopg
-import structlog
 from psycopg import pq, sql
 from psycopg.pq.abc import PGresult
 
-from engine.sources.postgres.connection import Connection, unreachable
+from engine.sources.postgres.columns import Replaced
+from engine.sources.postgres.connection import Connection, configure, unreachable
 from engine.sources.postgres.types import TEXT, ColumnType
 
-_log = structlog.get_logger(__name__)
+UNREADABLE = "values kept as hex digits: the server cannot read their type"
 
 _TEXT_ARRAY = 1009
-_TEXTS_OF_ELEMENTS = """
-SELECT coalesce((SELECT array_agg(CASE WHEN e IS NOT NULL THEN format('%s', e) END ORDER BY n)
-                 FROM unnest(v::{type}) WITH ORDINALITY AS u(e, n)), ARRAY[]::text[])
-FROM unnest($1) AS v
-"""
+# format() calls the output function; a cast to text may differ from it (inet, char(n)).
+_TEXTS = "SELECT format('%s', v) FROM unnest($1) AS v"
+_ARRAYS_OF_TEXTS = "SELECT v::text[] FROM unnest($1) AS v"
+_UNREADABLE = ("0A", "22", "23", "42", "XX")
+"""Classes of errors by which the server says that it can't read a value, rather than that it is unwell."""
+_OF_SINGLE_VALUES = ("22", "23", "42804")
+"""Of these, what may be wrong with some values only: a label, a check, a composite's fields."""
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
@@ -28,35 +34,50 @@ class PostgresValues:
         self._connection = connection
         self._database = database
 
-    def texts(self, column: ColumnType, values: list[bytes]) -> list[bytes]:
+    def texts(self, column: ColumnType, values: list[bytes], replaced: Replaced) -> list[bytes]:
         """The output function's text (UTF-8) of values in binary form.
 
-        A type that the server no longer knows (dropped since) gives ``\\x`` and hex digits, with a warning.
+        A value that the server no longer knows (its type dropped or altered since) gives ``\\x`` and hex
+        digits, and ``replaced`` is told.
         """
+        texts = self._texts_known(column, values)
+        if unreadable := texts.count(None):
+            replaced(UNREADABLE, unreadable)
+        return [
+            b"\\x" + value.hex().encode() if text is None else text
+            for value, text in zip(values, texts, strict=True)
+        ]
+
+    def _texts_known(self, column: ColumnType, values: list[bytes]) -> Sequence[bytes | None]:
+        """Texts, None for values that the server can't read."""
         try:
-            # format() calls the output function; a cast to text may differ from it (inet, char(n)).
-            return self._converted(
-                "SELECT format('%s', v) FROM unnest($1) AS v", column.array_oid, column.oid, values
-            )
+            return self._converted(_TEXTS, column.array_oid, column.oid, values)
         except psycopg.Error as error:
-            if error.sqlstate is None:
+            state = error.sqlstate or ""
+            if not state.startswith(_UNREADABLE):
                 raise
-            _log.warning(
-                "values kept as hex digits: the server cannot read their type",
-                database=self._database,
-                type=column.source_type,
-                values=len(values),
-                error=error.sqlstate,
-            )
-            return [b"\\x" + value.hex().encode() for value in values]
+            if len(values) == 1 or not state.startswith(_OF_SINGLE_VALUES):
+                return [None] * len(values)
+            half = len(values) // 2
+            return [*self._texts_known(column, values[:half]), *self._texts_known(column, values[half:])]
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
         """The binary form of values given as text; see `ServerValues`."""
-        as_texts = column.element is not None and column.element.lake_type == "string"
-        query = sql.SQL(_TEXTS_OF_ELEMENTS if as_texts else "SELECT v::{type} FROM unnest($1) AS v").format(
-            type=sql.SQL(self._type_name(column.oid))
-        )
+        element = column.element
+        if element is not None and element.lake_type == "string":
+            # Read as texts they need no type: it may be gone, or an enum's label have another name by now.
+            delimiter = self._delimiter(column.oid)
+            texts = texts if delimiter == b"," else [_with_commas(text, delimiter) for text in texts]
+            return self._converted(_ARRAYS_OF_TEXTS, _TEXT_ARRAY, TEXT, texts)
+        # A domain among the elements would check again what it allowed at the time.
+        oid = (element and element.array_oid) or column.oid
+        query = sql.SQL("SELECT v::{type} FROM unnest($1) AS v").format(type=sql.SQL(self._type_name(oid)))
         return self._converted(query.as_string(self._connection), _TEXT_ARRAY, TEXT, texts)
+
+    def _delimiter(self, oid: int) -> bytes:
+        """What stands between the elements of an array of this type, in text."""
+        row = self._connection.execute("SELECT typdelim::text FROM pg_type WHERE oid = %s", [oid]).fetchone()
+        return str(row[0]).encode() if row else b","
 
     def _type_name(self, oid: int) -> str:
         row = self._connection.execute("SELECT format_type(%s, NULL)", [oid]).fetchone()
@@ -67,7 +88,7 @@ class PostgresValues:
         converted: list[bytes] = []
         for batch in _batches(values):
             parameter = _binary_array(element_oid, batch)
-            with unreachable(self._database):
+            with unreachable(self._database), self._unchecked():
                 result = self._connection.pgconn.exec_params(
                     query.encode(), [parameter], [array_oid], [pq.Format.BINARY], pq.Format.BINARY
                 )
@@ -75,6 +96,33 @@ class PostgresValues:
                     raise psycopg.errors.error_from_result(result)
             converted.extend(_column(result))
         return converted
+
+    @contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        """A database in SQL_ASCII holds bytes of any encoding, which as UTF-8 the server would refuse."""
+        if self._connection.info.parameter_status("server_encoding") != "SQL_ASCII":
+            yield
+            return
+        configure(self._connection, {"client_encoding": "SQL_ASCII"})
+        try:
+            yield
+        finally:
+            if not self._connection.closed:
+                configure(self._connection, {"client_encoding": "UTF8"})
+
+
+def _with_commas(text: bytes, delimiter: bytes) -> bytes:
+    """An array's text with the usual delimiter: only the boxes of PostgreSQL's own types have another."""
+    bounds, brace, elements = text.partition(b"{")
+    token = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]|%b|[^"{}%b]+' % (re.escape(delimiter), re.escape(delimiter)))
+
+    def rewritten(match: re.Match[bytes]) -> bytes:
+        found = match[0]
+        if found == delimiter:
+            return b","
+        return found if found[:1] in b'"{}' or found == b"NULL" else b'"%b"' % found
+
+    return bounds + brace + token.sub(rewritten, elements)
 
 
 def _column(result: PGresult) -> list[bytes]:
