@@ -152,6 +152,40 @@ def test_the_wizard_enables_a_table_and_disabling_needs_its_name(
     expect(rows(page).get_by_text(name)).to_have_count(0)
 
 
+def focus_by_tab(page: Page, target: Locator) -> None:
+    """Presses Tab until the target has the focus; fails when it never gets it."""
+    target.wait_for()
+    for _stop in range(60):
+        if target.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab never reaches {target}")
+
+
+def test_the_wizard_works_with_the_keyboard_alone(open_page: OpenPage, running_home: RunningHome) -> None:
+    page = open_page("/tables")
+    focus_by_tab(page, button(page, "Enable tables"))
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    focus_by_tab(page, dialog.get_by_role("combobox", name="Tables to capture"))
+    page.keyboard.type("Production.ProductInv")
+    expect(page.get_by_role("option", name=re.compile(r"Production\.ProductInventory \("))).to_be_visible()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    for step in ("Next", "Review"):
+        expect(dialog.get_by_role("button", name=step)).to_be_enabled()
+        focus_by_tab(page, dialog.get_by_role("button", name=step))
+        page.keyboard.press("Space")
+    focus_by_tab(page, dialog.get_by_role("button", name="Run"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 table enabled")).to_be_visible()
+    focus_by_tab(page, dialog.get_by_role("button", name="Close").last)
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(rows(page).get_by_text("Production_ProductInventory").first).to_be_attached()
+    running_home.run("disable", "-d", DEMO, "Production.ProductInventory")
+
+
 def button(page: Page, name: str) -> Locator:
     """The button of exactly that name on the page itself, or in its dialog while one is open."""
     return page.get_by_role("button", name=name, exact=True)
