@@ -385,7 +385,11 @@ def _binary_only(column: ColumnType, values: Values, decoding: Decoding) -> Valu
     rows = np.flatnonzero(values.kind == AS_TEXT)
     if not len(rows):
         return values
-    return _replace(values, rows, AS_BINARY, decoding.server.binaries(column, _slices(values, rows)))
+    texts = _slices(values, rows)
+    if column.form is Form.BYTES:
+        # SESSION_SETTINGS ask for \x and hex digits.
+        return _replace(values, rows, AS_BINARY, [bytes.fromhex(text[2:].decode()) for text in texts])
+    return _replace(values, rows, AS_BINARY, decoding.server.binaries(column, texts))
 
 
 def _slices(values: Values, rows: NDArray[np.intp]) -> list[bytes]:
