@@ -12,6 +12,7 @@ from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
 from engine.model.column_description import ColumnDescription
+from engine.model.ddl_history import DdlHistoryRow
 from engine.model.job import Job, JobType
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
@@ -220,6 +221,15 @@ class Engine:
         Raises ParameterEmpty, ObjectDenied (22981) for an instance that is unknown or not to be read.
         """
         return self._metadata.captured_columns(database, capture_instance, principal)
+
+    def get_ddl_history(
+        self, database: str, capture_instance: str, principal: str | None = None
+    ) -> list[DdlHistoryRow]:
+        """sys.sp_cdc_get_ddl_history, in log order: DDL that the capture job has read so far.
+
+        Raises ParameterEmpty, ObjectDenied (22981) for an instance that is unknown or not to be read.
+        """
+        return self._metadata.ddl_history(database, capture_instance, principal)
 
     def generate_wrapper_function(
         self,

@@ -411,6 +411,29 @@ class LogRecordsNotProcessed(CdcError):
     shape = "The log records of the scan could not be processed: {0}"
 
 
+class OldRowsMissing(CdcError):
+    """A tracked table did not log whole old rows: before images would lack columns."""
+
+    number = 22859
+    shape = (
+        "The log records of the scan could not be processed: {0} updates or deletes of '{1}.{2}' came "
+        "without their old row, because its replica identity was changed. Nothing wrong was captured. "
+        "ALTER TABLE {1}.{2} REPLICA IDENTITY FULL; then disable capture instance '{3}' and enable the "
+        "table again."
+    )
+
+
+class DdlNotProcessed(CdcError):
+    """The log has a table in a shape that nobody can tell any more."""
+
+    number = 22860
+    shape = (
+        "A DDL log record of table '{0}' could not be processed: nobody knows which column '{1}' was, "
+        "because the table was altered again before the log was read. Disable capture instance '{2}' and "
+        "enable the table again."
+    )
+
+
 class ChangesNotWritten(CdcError):
     """Change rows could not be appended to change tables."""
 
@@ -419,12 +442,13 @@ class ChangesNotWritten(CdcError):
 
 
 class CapturedColumnChanged(CdcError):
-    """A captured column has another type in the log than its change table has."""
+    """A captured column has another type in the source, and values of its change table do not fit it."""
 
     number = 22976
     shape = (
-        "Column '{0}' of capture instance '{1}' changed from {2} to {3} in the source; its change table was "
-        "not updated. Nothing is lost: the log is kept. Disable the instance and enable the table again."
+        "Column '{0}' of capture instance '{1}' changed from {2} to {3} in the source; its change table "
+        "could not be updated: {4} Nothing is lost: the log is kept. Consume the changes, then disable the "
+        "instance and enable the table again."
     )
 
 

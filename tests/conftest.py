@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from engine.lake.spark import ConnectEndpoint, build_session
@@ -21,6 +22,10 @@ from engine.runtime.java import find_java
 from engine.settings import Settings
 
 _numbers = itertools.count(1)
+
+# How long an example takes says nothing about the code while the machine does other things too.
+settings.register_profile("highwater", deadline=None)
+settings.load_profile("highwater")
 
 
 @pytest.fixture(scope="session")

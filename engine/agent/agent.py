@@ -217,17 +217,22 @@ class Agent:
         return open_scan
 
     def _clear_dropped(self, database: str) -> None:
-        """Removes the folders of change tables whose instances are gone, unless a namesake lives there."""
+        """Removes the folders of change tables whose instances are gone, unless a namesake lives there.
+
+        While the log is read, the scan has to know what is gone until it meets the end of it there.
+        """
+        registered = self._control.sources.get(database)
+        is_read = registered is not None and registered.is_cdc_enabled
         for table in self._control.instances.dropped(database):
             path = (
                 self._lake.lsn_time_mapping(database)
                 if table.capture_instance is None
                 else self._lake.change_table(database, table.capture_instance)
             )
-            if not self._in_use(database, table.capture_instance):
-                self._publisher.drop(path)
+            if not self._in_use(database, table.capture_instance) and self._publisher.drop(path):
                 _log.info("change table removed", database=database, path=path)
-            self._control.instances.forget_dropped(table.object_id)
+            if table.capture_instance is None or not is_read:
+                self._control.instances.forget_dropped(table.object_id)
 
     def _in_use(self, database: str, capture_instance: str | None) -> bool:
         if capture_instance is None:

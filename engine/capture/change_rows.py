@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.capture.lsn_text import fixed_offsets, lsn_texts
 from engine.capture.update_masks import changed_columns, full_masks, mask_bytes
-from engine.errors import CapturedColumnChanged
+from engine.errors import OldRowsMissing
 from engine.lake.tables import change_table_schema
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS, Operation
@@ -85,6 +85,9 @@ def change_rows(piece: LogPiece, captured: Captured) -> ChangeRows | None:
 
 def _rows(changes: RelationChanges, commits: NDArray[np.uint64], captured: Captured) -> ChangeRows | None:
     instance = captured.instance
+    if changes.without_old and captured.takes(commits).any():
+        relation = changes.relation
+        raise OldRowsMissing(changes.without_old, relation.schema, relation.table, instance.capture_instance)
     columns = _captured_columns(changes, instance)
     operation = changes.operation.astype(np.int32)
     before = np.flatnonzero(operation == Operation.UPDATE_OLD)
@@ -134,18 +137,13 @@ def _captured_columns(changes: RelationChanges, instance: CaptureInstance) -> Se
     types = schema.types[len(LEADING_COLUMNS) : -1]
     places = {column.name: number for number, column in enumerate(changes.relation.columns)}
     columns = []
-    for column, wanted in zip(instance.columns, types, strict=True):
-        place = places.get(column.column_name)
+    for column, name, wanted in zip(instance.columns, instance.source_names(), types, strict=True):
+        place = None if name is None else places.get(name)
         if place is None or column.is_computed:
+            # Dropped at the source, or generated there: NULL, as in the original.
             columns.append(pa.nulls(len(changes), wanted))
             continue
-        values = changes.images.column(place)
-        if values.type != wanted:
-            now = changes.relation.columns[place].source_type
-            raise CapturedColumnChanged(
-                column.column_name, instance.capture_instance, column.column_type, now
-            )
-        columns.append(values)
+        columns.append(changes.images.column(place))
     return columns
 
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import structlog
-from py4j.protocol import Py4JError
 
+from engine.capture.alterations import sections, with_derived
 from engine.capture.change_rows import ChangeRows, change_rows
 from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.capture.instances import CapturedInstances
@@ -18,9 +18,13 @@ from engine.capture.time_mapping import dummy_row, mapping_rows
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.publication import Publication
-from engine.errors import CdcError, ChangesNotWritten, LeaseLost, LogBroken
+from engine.errors import CapturedColumnChanged, CdcError, ChangesNotWritten, LeaseLost, LogBroken
+from engine.lake.conversions import ColumnNotConverted
+from engine.lake.failures import LakeFailed, jvm_failures
 from engine.lake.publisher import Append, Publisher
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake, change_table_schema
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import LEADING_COLUMNS
 from engine.model.job import CaptureParameters
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanPhase, ScanSession
@@ -112,15 +116,17 @@ class Scan:
         """
         recorder: SessionRecorder | None = None
         try:
-            self._prepare()
-            recorder = SessionRecorder(0, self._clock(), self._checkpoint)
-            return self._session(recorder, parameters, stop, woken)
+            with jvm_failures():
+                self._prepare()
+                recorder = SessionRecorder(0, self._clock(), self._checkpoint)
+                return self._session(recorder, parameters, stop, woken)
         except LeaseLost:
             # The rows of this database are another's to write now, errors included.
             self._identity = self._looked_at = None
             raise
-        except (CdcError, Py4JError, OSError) as error:
-            failure = error if isinstance(error, CdcError) else ChangesNotWritten(_cause(error))
+        except (CdcError, OSError) as error:
+            told = None if isinstance(error, LakeFailed | OSError) else error
+            failure = told or ChangesNotWritten(_cause(error))
             self._identity = self._looked_at = None
             self._record_failure(failure, recorder)
             if failure is error:
@@ -147,7 +153,10 @@ class Scan:
         marks = self._control.watermarks.get(self._database)
         self._checkpoint, self._scanned, self._high = marks.checkpoint, marks.scanned, marks.high
         self._last_commit_time, self._published_at = marks.last_commit_time, marks.published_at
-        self._instances = CapturedInstances(self._control.instances.list(self._database))
+        dropped = self._control.instances.dropped(self._database)
+        self._instances = CapturedInstances(
+            self._control.instances.list(self._database), {table.object_id for table in dropped}
+        )
 
     def _check_continuity(self) -> None:
         """The log must be the one that was read so far. Raises LogBroken."""
@@ -211,8 +220,16 @@ class Scan:
         self._empty, self._empty_scans = None, 0
 
     def _append(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
+        known = [captured.instance for captured in self._instances.captured]
+        for section in sections(with_derived(piece, known, self._source.column_ids)):
+            self._append_section(section, cycle, recorder)
+
+    def _append_section(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
         recorder.enter(ScanPhase.SCHEMA_VERSIONING if piece.events else ScanPhase.SECOND_SCAN)
-        for instance in self._instances.take(piece):
+        taken = self._instances.take(piece)
+        for before, after in taken.altered:
+            self._alter_instance(before, after)
+        for instance in taken.begun:
             self._begin_instance(instance.capture_instance, change_table_schema(instance))
         recorder.schema_changes(len(piece.events))
         recorder.enter(ScanPhase.BUILDING_ROWS)
@@ -232,6 +249,23 @@ class Scan:
         self._publisher.drop(path)
         self._publisher.create(path, schema)
         _log.info("capture instance recognised", database=self._database, capture_instance=capture_instance)
+
+    def _alter_instance(self, before: CaptureInstance, after: CaptureInstance) -> None:
+        """A change table follows the types of its captured columns: its rows so far are converted."""
+        path = self._lake.change_table(self._database, after.capture_instance)
+        name = after.capture_instance
+        _log.info("captured table altered", database=self._database, capture_instance=name)
+        schema = change_table_schema(after)
+        if change_table_schema(before) == schema:
+            return
+        try:
+            self._publisher.alter(path, schema)
+        except ColumnNotConverted as error:
+            place = schema.names.index(error.column) - len(LEADING_COLUMNS)
+            old, new = before.columns[place], after.columns[place]
+            raise CapturedColumnChanged(
+                old.column_name, name, old.column_type, new.column_type, str(error)
+            ) from error
 
     def _whole_with_rows(
         self, piece: LogPiece, rows: Sequence[ChangeRows], cycle: _Cycle
@@ -308,6 +342,8 @@ class Scan:
                 last_commit_time=self._last_commit_time,
                 recognised=self._instances.recognised,
                 ended=tuple(self._instances.ended),
+                altered=self._instances.altered,
+                ddl=self._instances.ddl,
                 identity=self._identity,
                 session=session,
             )
@@ -388,8 +424,5 @@ class Scan:
 
 
 def _cause(error: Exception) -> str:
-    """What went wrong, without the stack trace. A JVM's error names the call first, then the cause."""
-    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip()]
-    if not lines:
-        return type(error).__name__
-    return lines[1] if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
+    """What went wrong, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -8,6 +8,7 @@ from typing import Self
 from sqlalchemy import delete, func, text, update
 
 from engine.control.connections import Connections, database_id
+from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
 from engine.control.jobs import JobRepository, remove_jobs
 from engine.control.leases import LeaseRepository
@@ -30,6 +31,7 @@ class ControlDatabase:
         self._connections = connections
         self.sources = SourceRepository(connections)
         self.instances = InstanceRepository(connections)
+        self.ddl = DdlHistoryRepository(connections)
         self.watermarks = WatermarkRepository(connections)
         self.jobs = JobRepository(connections)
         self.sessions = SessionRepository(connections)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from engine.control.schema import (
 from engine.errors import CaptureInstanceExists, TooManyInstances
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.job import CaptureParameters
+from engine.model.table_shape import ShapeColumn
 
 MAX_INSTANCES = 2
 """Capture instances that one source table may have."""
@@ -141,6 +142,32 @@ def recognise_instance(connection: Connection, key: int, instance: CaptureInstan
     connection.execute(known.values(start_lsn=instance.start_lsn))
 
 
+def alter_instance(connection: Connection, instance: CaptureInstance) -> None:
+    """The source table's names and shape, and the types that captured columns have now.
+
+    An instance that was dropped meanwhile has no rows to change.
+    """
+    mine = change_tables.c.object_id == instance.object_id
+    connection.execute(
+        update(change_tables)
+        .where(mine)
+        .values(
+            source_schema=instance.source_schema,
+            source_table=instance.source_table,
+            source_columns=_shape_json(instance),
+        )
+    )
+    for column in instance.columns:
+        connection.execute(
+            update(captured_columns)
+            .where(
+                captured_columns.c.object_id == instance.object_id,
+                captured_columns.c.column_ordinal == column.column_ordinal,
+            )
+            .values(column_type=column.column_type, lake_type=column.lake_type)
+        )
+
+
 def end_instances(connection: Connection, key: int, ended: Sequence[int]) -> None:
     """The log said that these end, and their folders are gone: no row of them is left."""
     drop_instances(connection, key, ended)
@@ -181,9 +208,8 @@ def _check_free(existing: Sequence[CaptureInstance], instance: CaptureInstance) 
     """Raises CaptureInstanceExists or TooManyInstances when ``instance`` has no place among these."""
     if any(other.capture_instance == instance.capture_instance for other in existing):
         raise CaptureInstanceExists(instance.capture_instance)
-    table = (instance.source_schema, instance.source_table)
-    if sum((other.source_schema, other.source_table) == table for other in existing) >= MAX_INSTANCES:
-        raise TooManyInstances(*table)
+    if sum(other.source_object_id == instance.source_object_id for other in existing) >= MAX_INSTANCES:
+        raise TooManyInstances(instance.source_schema, instance.source_table)
 
 
 def _row(key: int, instance: CaptureInstance) -> dict[str, Any]:
@@ -202,7 +228,12 @@ def _row(key: int, instance: CaptureInstance) -> dict[str, Any]:
         "source_schema",
         "source_table",
     )
-    return {"database_id": key, "version": 0} | {name: getattr(instance, name) for name in same}
+    values = {name: getattr(instance, name) for name in same}
+    return {"database_id": key, "version": 0, "source_columns": _shape_json(instance)} | values
+
+
+def _shape_json(instance: CaptureInstance) -> list[dict[str, Any]]:
+    return [asdict(column) for column in instance.source_columns]
 
 
 def _insert_columns(connection: Connection, instance: CaptureInstance) -> None:
@@ -301,4 +332,5 @@ def _instance(row: Row[Any], columns: Sequence[Row[Any]], identifier: Sequence[R
         ),
         has_drop_pending=row.has_drop_pending,
         partition_switch=row.partition_switch,
+        source_columns=tuple(ShapeColumn(**column) for column in row.source_columns),
     )

@@ -10,12 +10,14 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections
-from engine.control.instances import end_instances, recognise_instance
+from engine.control.ddl_history import record_ddl
+from engine.control.instances import alter_instance, end_instances, recognise_instance
 from engine.control.notifications import PUBLISHED, notify
 from engine.control.schema import databases, leases, watermarks
 from engine.control.sessions import save_session
 from engine.errors import LeaseLost
 from engine.model.capture_instance import CaptureInstance
+from engine.model.ddl_history import DdlEntry
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 from engine.sources.base import LogIdentity
@@ -28,6 +30,7 @@ class Publication:
     high, checkpoint, scanned, last_commit_time: as in `Watermarks`.
     recognised: instances met in the log, with start_lsn; rows that are missing are inserted.
     ended: object ids of instances whose end was met in the log; their folders are gone already.
+    altered: instances whose source table was altered, as they are now; ddl: rows of cdc.ddl_history.
     session: the scan session as it stands now.
     """
 
@@ -40,6 +43,8 @@ class Publication:
     identity: LogIdentity
     recognised: tuple[CaptureInstance, ...] = ()
     ended: tuple[int, ...] = ()
+    altered: tuple[CaptureInstance, ...] = ()
+    ddl: tuple[DdlEntry, ...] = ()
     session: ScanSession | None = None
 
 
@@ -53,6 +58,9 @@ def publish(connections: Connections, publication: Publication) -> None:
         key = _guard(connection, publication)
         for instance in publication.recognised:
             recognise_instance(connection, key, instance)
+        for instance in publication.altered:
+            alter_instance(connection, instance)
+        record_ddl(connection, publication.ddl)
         if publication.ended:
             end_instances(connection, key, publication.ended)
         _raise_watermarks(connection, key, publication)

@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
 )
-from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -127,6 +127,7 @@ change_tables = Table(
     _database_key(primary_key=False),
     Column("source_schema", Text, nullable=False),
     Column("source_table", Text, nullable=False),
+    Column("source_columns", JSONB, nullable=False, server_default="[]"),
     UniqueConstraint("database_id", "capture_instance"),
     schema="cdc",
 )
@@ -157,6 +158,25 @@ index_columns = Table(
     Column("column_name", Text, nullable=False),
     Column("index_ordinal", SmallInteger, primary_key=True, autoincrement=False),
     Column("column_id", Integer, nullable=False),
+    schema="cdc",
+)
+
+ddl_history = Table(
+    "ddl_history",
+    metadata,
+    Column("entry_id", BigInteger, primary_key=True, autoincrement=True),
+    Column("source_object_id", BigInteger, nullable=False),
+    Column(
+        "object_id",
+        Integer,
+        ForeignKey("cdc.change_tables.object_id", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("required_column_update", Boolean, nullable=False),
+    Column("ddl_command", Text, nullable=False),
+    Column("ddl_lsn", LsnColumn, nullable=False),
+    Column("ddl_time", INSTANT, nullable=False),
+    Index("ddl_history_object", "object_id", "entry_id"),
     schema="cdc",
 )
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampNTZType
 
 from engine.errors import CdcError
+from engine.lake.conversions import check, converted, in_files
 from engine.lake.parquet_files import (
     MOST_ROWS,
     STATISTICS_COLUMNS,
@@ -70,16 +71,42 @@ class DeltaTables:
         _check_columns(path, found, wanted)
         return False
 
-    def drop(self, path: str) -> None:
-        """Renames the folder away, so that no half a table stays behind a crash, then deletes it."""
+    def alter(self, path: str, schema: pa.Schema, commit: int, command: int) -> int | None:
+        """Converts the table's rows to the types of ``schema``, in one commit that keeps the position.
+
+        Returns the new version; None when the table has these types already. Raises ChangeTableDiffers
+        when its columns are others, ColumnNotConverted when values do not fit; then nothing has changed.
+        """
+        wanted = from_arrow_schema(schema)
+        log = self._log(path)
+        log.update(False, self._jvm.none, self._jvm.none)
+        transaction = self.begin(path)
+        found = self._schemas[path]
+        if found.names != wanted.names:
+            _check_columns(path, found, wanted)
+        if _shape(found) == _shape(wanted):
+            return None
+        rows = self._spark.read.format("delta").load(path)
+        check(rows, wanted)
+        transaction.rewrite(rows, wanted)
+        self._schemas.pop(path, None)
+        return transaction.commit(commit, command, fsync=True)
+
+    def drop(self, path: str) -> bool:
+        """Renames the folder away, so that no half a table stays behind a crash, then deletes it.
+
+        False when there is none.
+        """
         hadoop_path = self._jvm.path(path)
         files = hadoop_path.getFileSystem(self._jvm.hadoop_configuration)
         self._jvm.delta_log_object.invalidateCache(self._jvm.session, hadoop_path)
         self._schemas.pop(path, None)
-        if files.exists(hadoop_path):
-            aside = self._jvm.path(f"{path}.dropped-{uuid.uuid4()}")
-            files.rename(hadoop_path, aside)
-            files.delete(aside, True)
+        if not files.exists(hadoop_path):
+            return False
+        aside = self._jvm.path(f"{path}.dropped-{uuid.uuid4()}")
+        files.rename(hadoop_path, aside)
+        files.delete(aside, True)
+        return True
 
     def position(self, path: str) -> tuple[int, int, int]:
         """The table's newest version, and the versions of our two SetTransactions there; 0 for none.
@@ -183,6 +210,23 @@ class DeltaTransaction:
             frame = self._spark.createDataFrame(rows)
             frame = frame.coalesce(1) if len(rows) <= MOST_ROWS else frame
             self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
+
+    def rewrite(self, rows: DataFrame, wanted: StructType) -> None:
+        """Replaces the table's files by ``rows``, all that it has, converted to the types of ``wanted``."""
+        metadata = json.loads(self._transaction.metadata().json())
+        schema = json.loads(metadata["metaData"]["schemaString"])
+        for field, new in zip(schema["fields"], wanted, strict=True):
+            field["type"] = new.dataType.jsonValue()
+        metadata["metaData"]["schemaString"] = json.dumps(schema)
+        if any(isinstance(field.dataType, TimestampNTZType) for field in wanted):
+            metadata["metaData"]["configuration"]["delta.feature.timestampNtz"] = "supported"
+        self._jvm.enter()
+        removed = [file.remove() for file in self._jvm.as_list(self._transaction.filterFiles())]
+        self._transaction.updateMetadata(self._jvm.action(json.dumps(metadata)), False)
+        if removed:
+            files = in_files(converted(rows, wanted), rows.count())
+            self._actions += self._jvm.as_list(self._transaction.writeFiles(files._jdf))
+        self._actions += removed
 
     def commit(self, commit: int, command: int, fsync: bool) -> int:
         """Makes the files visible together with the position (commit, command); the new version."""

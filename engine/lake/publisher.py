@@ -85,11 +85,23 @@ class Publisher:
             with self._lock:
                 self._positions[path] = (0, TablePosition(0, 0))
 
-    def drop(self, path: str) -> None:
-        """Removes the table and its files; one that is not there is no error."""
+    def alter(self, path: str, schema: pa.Schema) -> bool:
+        """Converts the table's rows to the types of ``schema``; False when it has them already.
+
+        Raises ChangeTableDiffers when its columns are others, ColumnNotConverted when values do not fit.
+        """
+        position = self.position(path)
+        version = self._tables.alter(path, schema, position.commit, position.command)
+        if version is not None:
+            with self._lock:
+                self._positions[path] = (version, position)
+        return version is not None
+
+    def drop(self, path: str) -> bool:
+        """Removes the table and its files; False when it is not there."""
         with self._lock:
             self._positions.pop(path, None)
-        self._tables.drop(path)
+        return self._tables.drop(path)
 
     def position(self, path: str) -> TablePosition:
         """Up to where the table has the log; (0, 0) for an empty one. Read once, then known."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engine.model.lsn import Lsn
+from engine.model.table_shape import ShapeColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class CaptureInstance:
     """One row of cdc.change_tables with its columns.
 
     ``start_lsn`` is None until the capture process has recognised the instance in the log.
-    ``object_id`` is the change table's id, unique in the control database.
+    ``object_id`` is the change table's id, unique in the control database. ``source_columns`` is the
+    source table's shape as far as the log was read: captured columns keep the name that they were
+    captured under, whatever the source calls them now.
     """
 
     object_id: int
@@ -57,6 +60,7 @@ class CaptureInstance:
     index_columns: tuple[IndexColumn, ...]
     has_drop_pending: bool = False
     partition_switch: bool = True
+    source_columns: tuple[ShapeColumn, ...] = ()
 
     @property
     def end_lsn(self) -> None:
@@ -72,6 +76,13 @@ class CaptureInstance:
     def column_names(self) -> tuple[str, ...]:
         """Captured column names in ordinal order."""
         return tuple(column.column_name for column in self.columns)
+
+    def source_names(self) -> tuple[str | None, ...]:
+        """What the source calls each captured column now, in ordinal order; None for one that was dropped."""
+        if not self.source_columns:
+            return self.column_names
+        names = {column.column_id: column.name for column in self.source_columns}
+        return tuple(names.get(column.column_id) for column in self.columns)
 
     @property
     def index_column_names(self) -> tuple[str, ...]:

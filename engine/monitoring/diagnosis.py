@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from engine.errors import CapturedColumnChanged, LogBroken
+from engine.errors import CapturedColumnChanged, DdlNotProcessed, LogBroken, OldRowsMissing
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import Job, JobState, JobType
 from engine.model.lsn import Lsn
@@ -18,6 +18,8 @@ from engine.model.watermark import Watermarks
 from engine.sources.base import SlotState
 
 START_AGENT = "highwater start"
+_ENDED_BY_ENABLING_AGAIN = {CapturedColumnChanged.number, OldRowsMissing.number, DdlNotProcessed.number}
+"""Errors that a scan meets again whenever it reads the same log, until the instance is gone."""
 LOOK_INTO_START = "highwater doctor"
 
 
@@ -232,7 +234,7 @@ def _after_failure(facts: DatabaseFacts) -> str:
     newest = facts.errors[-1] if facts.errors else None
     if newest is not None and newest.error_number == LogBroken.number:
         return _begin_anew(facts)
-    if newest is not None and newest.error_number == CapturedColumnChanged.number:
+    if newest is not None and newest.error_number in _ENDED_BY_ENABLING_AGAIN:
         words = newest.error_message
         named = [each for each in facts.instances if f"capture instance '{each.capture_instance}' " in words]
         if named:
@@ -244,7 +246,8 @@ def _enable_again(facts: DatabaseFacts, instance: CaptureInstance) -> str:
     """Disables one capture instance and enables it with the options that it has."""
     table = f"{_quoted(instance.source_schema)}.{_quoted(instance.source_table)}"
     which = ["-d", facts.database.name, table, f"--capture-instance={instance.capture_instance}"]
-    options = [f"--columns={','.join(_quoted(name) for name in instance.column_names)}"]
+    columns = [name for name in instance.source_names() if name is not None]
+    options = [f"--columns={','.join(_quoted(name) for name in columns)}"]
     if instance.role_name is not None:
         options.append(f"--role={instance.role_name}")
     if instance.index_name is not None:

@@ -18,6 +18,7 @@ from engine.errors import (
 )
 from engine.model.capture_instance import CaptureInstance
 from engine.model.column_description import ColumnDescription, column_descriptions
+from engine.model.ddl_history import DdlHistoryRow
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 from engine.model.wrapper import WrapperFunction
@@ -66,13 +67,21 @@ class Metadata:
         self, database: str, capture_instance: str, principal: str | None
     ) -> list[ColumnDescription]:
         """sys.sp_cdc_get_captured_columns. Raises ParameterEmpty, ObjectDenied (22981)."""
+        return column_descriptions(self._described(database, capture_instance, principal))
+
+    def ddl_history(self, database: str, capture_instance: str, principal: str | None) -> list[DdlHistoryRow]:
+        """sys.sp_cdc_get_ddl_history. Raises ParameterEmpty, ObjectDenied (22981)."""
+        instance = self._described(database, capture_instance, principal)
+        return self._control.ddl.list(database, instance.capture_instance)
+
+    def _described(self, database: str, capture_instance: str, principal: str | None) -> CaptureInstance:
         self._databases.enabled(database)
         if not capture_instance:
             raise ParameterEmpty("@capture_instance")
         instance = self._visible(database, capture_instance, principal)
         if instance is None:
             raise ObjectDenied
-        return column_descriptions(instance)
+        return instance
 
     def column_ordinal(
         self, database: str, capture_instance: str, column: str, principal: str | None

@@ -102,7 +102,7 @@ def plan(request: EnableRequest, table: SourceTable, existing: Sequence[CaptureI
 
     existing: the database's instances. Raises what reference/errors.md lists under "Enable table".
     """
-    name = _capture_instance_name(request, existing)
+    name = _capture_instance_name(request, table, existing)
     identifier = _identifier(request, table)
     columns = _columns(request, table)
     _check_identifier(request, identifier, columns)
@@ -130,7 +130,9 @@ def _check_role(role_name: str | None) -> None:
         raise RoleNameInvalid(name)
 
 
-def _capture_instance_name(request: EnableRequest, existing: Sequence[CaptureInstance]) -> str:
+def _capture_instance_name(
+    request: EnableRequest, table: SourceTable, existing: Sequence[CaptureInstance]
+) -> str:
     """The name given or ``schema_table``, right-trimmed."""
     given = request.capture_instance
     name = (f"{request.source_schema}_{request.source_name}" if given is None else given).rstrip()
@@ -140,9 +142,8 @@ def _capture_instance_name(request: EnableRequest, existing: Sequence[CaptureIns
         raise CaptureInstanceNameTooLong(name)
     if not _is_identifier(name):
         raise CaptureInstanceNameInvalid(name)
-    table = (request.source_schema, request.source_name)
-    if sum((other.source_schema, other.source_table) == table for other in existing) >= MAX_INSTANCES:
-        raise TooManyInstances(*table)
+    if sum(other.source_object_id == table.source_object_id for other in existing) >= MAX_INSTANCES:
+        raise TooManyInstances(table.schema, table.name)
     if any(other.capture_instance == name for other in existing):
         raise CaptureInstanceExists(name)
     return name

@@ -25,7 +25,7 @@ from engine.model.capture_instance import CaptureInstance
 from engine.model.job import CaptureParameters
 from engine.procedures.databases import Databases
 from engine.procedures.table_rules import EnableRequest, check_parameters, check_table_name, plan
-from engine.sources.base import SourceTable
+from engine.sources.base import SourceAdmin, SourceTable
 
 _log = structlog.get_logger(__name__)
 
@@ -52,6 +52,7 @@ class Tables:
         table = admin.table(request.source_schema, request.source_name)
         if table is None:
             raise TableMissing(request.source_schema, request.source_name)
+        self._forget_gone(database, admin)
         planned = plan(request, table, self._control.instances.list(database))
         if not request.allow_partition_switch:
             _log.warning(str(SwitchIgnored(table.schema, table.name)), database=database)
@@ -72,6 +73,7 @@ class Tables:
             create_date=self._clock(),
             columns=planned.columns,
             index_columns=planned.index_columns,
+            source_columns=table.shape,
         )
         with self._control.instances.add(instance, CaptureParameters()):
             admin.enable_table(instance)
@@ -90,9 +92,9 @@ class Tables:
         check_table_name(source_schema, source_name)
         if not capture_instance:
             raise ParameterEmpty("@capture_instance")
-        tracked = self.tracked(database, source_schema, source_name)
-        ending = _ending(tracked, source_schema, source_name, capture_instance)
         admin = self._databases.admin(database)
+        tracked = self._tracked_now(database, admin, source_schema, source_name)
+        ending = _ending(tracked, source_schema, source_name, capture_instance)
         with self._control.instances.remove(database, [instance.object_id for instance in ending]):
             left = len(tracked)
             for instance in ending:
@@ -111,6 +113,36 @@ class Tables:
         if source_schema is None or source_name is None:
             return self._control.instances.list(database)
         return list(self.tracked(database, source_schema, source_name))
+
+    def _tracked_now(
+        self, database: str, admin: SourceAdmin, source_schema: str, source_name: str
+    ) -> Sequence[CaptureInstance]:
+        """The instances of the table that has this name at the source now, or had it when it was dropped.
+
+        The log may not have told of a renaming yet. Raises TableMissing, TableNotTracked.
+        """
+        name = (source_schema, source_name)
+        instances = self._control.instances.list(database)
+        names = admin.table_names([instance.source_object_id for instance in instances])
+        found = [one for one in instances if names.get(one.source_object_id) == name]
+        if found:
+            return found
+        gone = [one for one in instances if one.source_object_id not in names]
+        if dropped := [one for one in gone if (one.source_schema, one.source_table) == name]:
+            return dropped
+        if admin.table(source_schema, source_name) is None:
+            raise TableMissing(source_schema, source_name)
+        raise TableNotTracked(source_schema, source_name)
+
+    def _forget_gone(self, database: str, admin: SourceAdmin) -> None:
+        """A dropped table takes its instances along, also where the capture job has not read of it yet."""
+        instances = self._control.instances.list(database)
+        names = admin.table_names([instance.source_object_id for instance in instances])
+        gone = [instance for instance in instances if instance.source_object_id not in names]
+        if gone:
+            with self._control.instances.remove(database, [instance.object_id for instance in gone]):
+                for instance in gone:
+                    admin.disable_table(instance, last_of_table=True)
 
     def tracked(self, database: str, source_schema: str, source_name: str) -> Sequence[CaptureInstance]:
         """The instances of a table, one or two. Raises TableMissing, TableNotTracked."""

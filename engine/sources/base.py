@@ -6,7 +6,7 @@ inside a piece positions are numpy arrays of the log's own 8-byte positions (``L
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, overload
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.model.capture_instance import CaptureInstance
 from engine.model.lsn import Lsn
+from engine.model.table_shape import ShapeColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class RelationChanges:
     command: int32, 1-based ordinal of the change within its transaction over all tables (3 and 4 share it).
     position: uint64, log position of the change; counter: uint16, tells changes at one position apart.
     images: n rows, one typed column for each of ``relation.columns`` (Arrow type of its ``lake_type``).
+    without_old: how many updates and deletes came without their whole old row.
     """
 
     relation: Relation
@@ -144,6 +146,7 @@ class RelationChanges:
     position: NDArray[np.uint64]
     counter: NDArray[np.uint16]
     images: pa.RecordBatch
+    without_old: int = 0
 
     def __len__(self) -> int:
         return len(self.operation)
@@ -171,7 +174,34 @@ class InstanceDisabled:
     object_id: int
 
 
-LogEvent = InstanceEnabled | InstanceDisabled
+@dataclass(frozen=True, slots=True)
+class TableAltered:
+    """The log's word that a table has another shape from here on.
+
+    ``ddl`` is the statement's text, empty where it is not known. ``command``: the number of changes of
+    the transaction that came before.
+    """
+
+    transaction: int
+    command: int
+    source_object_id: int
+    schema: str
+    table: str
+    columns: tuple[ShapeColumn, ...]
+    ddl: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableDropped:
+    """The log's word that a table is gone, and with it every instance of it."""
+
+    transaction: int
+    command: int
+    source_object_id: int
+    ddl: str
+
+
+LogEvent = InstanceEnabled | InstanceDisabled | TableAltered | TableDropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +270,10 @@ class LogSource(Protocol):
         """Whether the last finished read came to ``upto``, rather than to its limit."""
         ...
 
+    def column_ids(self, source_object_id: int) -> Mapping[str, int]:
+        """The table's columns as the source has them now: name to its number; empty when it is gone."""
+        ...
+
     def confirm(self, upto: Lsn) -> None:
         """Everything up to the log position ``upto`` is durable: the source may truncate its log.
 
@@ -271,7 +305,10 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column of a source table; types as in CapturedColumn. ``column_id`` is the source's own number."""
+    """A column of a source table; types as in CapturedColumn. ``column_id`` is the source's own number.
+
+    ``is_logged`` is False for a generated column that the log does not hold.
+    """
 
     name: str
     column_id: int
@@ -279,6 +316,7 @@ class SourceColumn:
     lake_type: str
     nullable: bool
     is_computed: bool
+    is_logged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +340,14 @@ class SourceTable:
     columns: tuple[SourceColumn, ...]
     indexes: tuple[SourceIndex, ...]
     row_estimate: int
+
+    @property
+    def shape(self) -> tuple[ShapeColumn, ...]:
+        """Its columns as a shape that the log's can be compared with."""
+        return tuple(
+            ShapeColumn(column.column_id, column.name, column.source_type, column.lake_type, column.is_logged)
+            for column in self.columns
+        )
 
     @property
     def primary_key(self) -> SourceIndex | None:
@@ -340,6 +386,10 @@ class SourceAdmin(Protocol):
 
     def table(self, schema: str, name: str) -> SourceTable | None:
         """One table; None when it is not there."""
+        ...
+
+    def table_names(self, source_object_ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
+        """Schema and name that tables have now; those that are gone are not in it."""
         ...
 
     def is_enabled(self) -> bool:

@@ -1,12 +1,11 @@
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.capture.change_rows import Captured, change_rows
-from engine.errors import CapturedColumnChanged
+from engine.model.table_shape import ShapeColumn
 from tests.capture.pieces import Change, instance, naive_rows, piece
 
 COLUMNS = {"id": "int", "name": "string", "score": "double", "tags": "array<int>"}
@@ -77,10 +76,12 @@ def test_a_captured_column_that_was_dropped_is_null():
     assert built.rows.column("__$update_mask").to_pylist() == [b"\x03"]
 
 
-def test_another_type_stops_the_scan_and_names_the_column():
-    log = piece([1000], [Change(0, 1, None, {"id": 1})], {"id": "bigint"})
-    with pytest.raises(CapturedColumnChanged, match="'id' of capture instance 'dbo_t'"):
-        change_rows(log, Captured(instance({"id": "int"}), 0))
+def test_a_column_is_found_by_what_the_source_calls_it_now():
+    log = piece([1000], [Change(0, 1, None, {"first": 1, "second": 2})], {"first": "int", "second": "int"})
+    shape = (ShapeColumn(1, "second", "a type", "int"), ShapeColumn(2, "first", "a type", "int"))
+    swapped = replace(instance({"first": "int", "second": "int"}), source_columns=shape)
+    built = change_rows(log, Captured(swapped, 0))
+    assert (built.rows["first"].to_pylist(), built.rows["second"].to_pylist()) == ([2], [1])
 
 
 def test_other_tables_are_not_captured():

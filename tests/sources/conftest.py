@@ -65,6 +65,7 @@ class Source:
             create_date=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
             columns=columns,
             index_columns=tuple(IndexColumn(column, n, n) for n, column in enumerate(key, 1)),
+            source_columns=found.shape,
         )
 
     def pieces(self, limit: ReadLimit = EVERYTHING, log: PostgresLog | None = None) -> list[LogPiece]:

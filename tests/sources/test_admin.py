@@ -16,7 +16,7 @@ from engine.errors import (
     TableMissing,
     TableNotMarked,
 )
-from engine.sources.base import InstanceEnabled
+from engine.sources.base import InstanceDisabled, InstanceEnabled, TableDropped
 from engine.sources.postgres.admin import PostgresAdmin
 from engine.sources.postgres.names import slot_name
 from tests.sources.conftest import Source
@@ -147,7 +147,8 @@ def test_disabling_a_dropped_table_is_no_error(source: Source) -> None:
     instance = source.track("t")
     source.sql("DROP TABLE t")
     source.admin.disable_table(instance, last_of_table=True)
-    assert len([event for piece in source.pieces() for event in piece.events]) == 2
+    events = [type(event) for piece in source.pieces() for event in piece.events]
+    assert events == [InstanceEnabled, TableDropped, InstanceDisabled]
 
 
 def test_a_table_dropped_before_it_is_enabled_is_missing(source: Source) -> None:

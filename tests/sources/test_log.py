@@ -260,6 +260,7 @@ def test_an_unchanged_toasted_value_is_taken_from_the_old_row(source: Source) ->
 
 def test_an_update_without_an_old_row_has_no_before_image(accounts: Source) -> None:
     accounts.sql("INSERT INTO accounts VALUES (1, 'x', 0)")
+    accounts.sql("DROP EVENT TRIGGER highwater_ddl")
     accounts.sql("ALTER TABLE accounts REPLICA IDENTITY DEFAULT")
     accounts.sql("UPDATE accounts SET owner = 'y'")
     accounts.sql("UPDATE accounts SET id = 2")

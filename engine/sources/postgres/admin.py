@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 
 import psycopg
+import structlog
 from psycopg import sql
 
 from engine.errors import (
@@ -26,9 +27,19 @@ from engine.sources.postgres import fitness, tracking
 from engine.sources.postgres.catalog import source_tables
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
-from engine.sources.postgres.names import PUBLICATION, SCHEMA, TRUNCATE_GUARD
+from engine.sources.postgres.names import (
+    DDL_TRIGGER,
+    DROP_TRIGGER,
+    EVENT_TRIGGERS,
+    OWN_DDL,
+    PUBLICATION,
+    SCHEMA,
+    TRUNCATE_GUARD,
+)
 from engine.sources.postgres.privileges import privileges_of
 from engine.sources.postgres.tracking import Commands
+
+_log = structlog.get_logger(__name__)
 
 LOCK_TIMEOUT = "5s"
 SLOT_TIMEOUT = "30s"
@@ -66,6 +77,16 @@ class PostgresAdmin:
         """One table; None when it is not there."""
         with self._connected() as connection:
             return next(iter(source_tables(connection, schema, name)), None)
+
+    def table_names(self, source_object_ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
+        """Schema and name that tables have now; those that are gone are not in it."""
+        with self._connected() as connection:
+            rows = connection.execute(
+                "SELECT c.oid, n.nspname, c.relname FROM pg_class c"
+                " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY(%s::oid[])",
+                [list(source_object_ids)],
+            )
+            return {oid: (schema, name) for oid, schema, name in rows.fetchall()}
 
     def is_enabled(self) -> bool:
         """Whether the source's side of enable_database is in place: schema, publication and slot."""
@@ -116,6 +137,7 @@ class PostgresAdmin:
             # The slot goes last: it can't be put back, so nothing may fail after it.
             with self._refused(commands, self._objects_not_dropped), connection.transaction():
                 if _has_own_schema(connection):
+                    commands.run(OWN_DDL)
                     for root in tracking.tracked_roots(commands):
                         tracking.untrack(commands, root)
                     self._drop_objects(commands)
@@ -131,8 +153,18 @@ class PostgresAdmin:
         commands.run(
             sql.SQL("CREATE PUBLICATION {} WITH ({})").format(sql.Identifier(PUBLICATION), sql.SQL(options))
         )
+        try:
+            with commands.connection.transaction():
+                for statement in EVENT_TRIGGERS:
+                    commands.run(statement)
+        except psycopg.errors.InsufficientPrivilege:
+            # Capture works without: DDL is then seen by the shape of rows, and `check` says what is missing.
+            _log.warning("no event triggers: the role may not create them", database=self._database)
 
     def _drop_objects(self, commands: Commands) -> None:
+        commands.run(OWN_DDL)
+        for trigger in (DDL_TRIGGER, DROP_TRIGGER):
+            commands.run(sql.SQL("DROP EVENT TRIGGER IF EXISTS {}").format(sql.Identifier(trigger)))
         commands.run(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(PUBLICATION)))
         commands.run(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(SCHEMA)))
 
@@ -204,6 +236,7 @@ class PostgresAdmin:
             with self._refused(commands, refused), connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                 connection.execute("SET LOCAL synchronous_commit = on")
+                commands.run(OWN_DDL)
                 change(commands)
 
     def _words(self, connection: Connection, instance: CaptureInstance, error: psycopg.Error) -> str:
@@ -256,16 +289,28 @@ class PostgresAdmin:
 
 
 def _enable(commands: Commands, instance: CaptureInstance) -> None:
+    schema, name = instance.source_schema, instance.source_table
     if not _exists(commands.connection, "SELECT 1 FROM pg_class WHERE oid = %s", instance.source_object_id):
-        raise TableMissing(instance.source_schema, instance.source_table)
+        raise TableMissing(schema, name)
     if not tracking.is_tracked(commands, instance.source_object_id):
         tracking.track(commands, instance.source_object_id)
+    # Until here anybody could alter it; from here on the log tells of that.
+    commands.run(
+        sql.SQL("LOCK TABLE ONLY {} IN SHARE UPDATE EXCLUSIVE MODE").format(sql.Identifier(schema, name))
+    )
+    found = next(iter(source_tables(commands.connection, schema, name)), None)
+    if found is None or found.source_object_id != instance.source_object_id:
+        raise TableMissing(schema, name)
+    if found.shape != instance.source_columns:
+        raise TableNotMarked(f"{schema}.{name}", "LOCK TABLE", "", "It was altered meanwhile: try again.")
+    tracking.guard_index(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
 
 
 def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool) -> None:
     if last_of_table:
         tracking.untrack(commands, instance.source_object_id)
+    tracking.release_index(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, disabled_json(instance)])
 
 

@@ -20,7 +20,8 @@ ORDER BY n.nspname, c.relname
 """
 
 _COLUMNS = """
-SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> ''
+SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
+       a.attgenerated = '' OR (a.attgenerated = 's' AND current_setting('server_version_num')::int >= 180000)
 FROM pg_attribute a
 WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
@@ -64,7 +65,7 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceCo
     rows: list[Any] = connection.execute(_COLUMNS, [oids]).fetchall()
     types = TypeCatalog(connection).column_types((row[3], row[4]) for row in rows)
     columns: dict[int, list[SourceColumn]] = defaultdict(list)
-    for (oid, name, number, _, _, not_null, generated), type_ in zip(rows, types, strict=True):
+    for (oid, name, number, _, _, not_null, generated, logged), type_ in zip(rows, types, strict=True):
         columns[oid].append(
             SourceColumn(
                 name=name,
@@ -73,6 +74,7 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceCo
                 lake_type=type_.lake_type,
                 nullable=not not_null,
                 is_computed=generated,
+                is_logged=logged,
             )
         )
     return columns

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from engine.sources.base import SourceProblem
 from engine.sources.postgres.connection import Connection
-from engine.sources.postgres.names import PUBLICATION
+from engine.sources.postgres.names import DDL_TRIGGER, DROP_TRIGGER, EVENT_TRIGGERS, PUBLICATION
 
 OLDEST_VERSION = 140000
 
@@ -24,6 +24,11 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        current_database() AS database, current_setting('server_encoding') AS encoding,
        coalesce(current_setting('max_slot_wal_keep_size', true), '-1') AS keep_size,
        coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout,
+       EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+               WHERE n.nspname = 'cdc' AND p.proname = 'record_ddl') AS is_enabled,
+       (SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY(%(triggers)s) AND evtenabled <> 'D')
+           AS event_triggers,
+       r.rolsuper AS is_superuser,
        (SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p
         WHERE p.proname = 'pg_log_standby_snapshot' LIMIT 1) AS may_log_snapshot
 FROM pg_roles r WHERE r.rolname = current_user
@@ -53,7 +58,7 @@ def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
             "Upgrade the server to PostgreSQL 14 or newer.",
         )
         return
-    cursor = connection.execute(_FACTS, {"slot": slot})
+    cursor = connection.execute(_FACTS, {"slot": slot, "triggers": [DDL_TRIGGER, DROP_TRIGGER]})
     row = cursor.fetchone()
     assert row is not None
     assert cursor.description is not None
@@ -118,6 +123,23 @@ def _rights_problems(facts: dict[str, Any], connection: Connection) -> Iterator[
 
 
 def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
+    if facts["is_enabled"] and facts["event_triggers"] < len(EVENT_TRIGGERS):
+        yield SourceProblem(
+            "event triggers",
+            "DDL on tracked tables is not recorded and nothing guards their keys and replica identity: "
+            "the database has no event triggers of Highwater's.",
+            f"As a superuser: {'; '.join(EVENT_TRIGGERS)};",
+            fatal=False,
+        )
+    elif not facts["is_enabled"] and not facts["is_superuser"]:
+        yield SourceProblem(
+            "event triggers",
+            f"Role {facts['role']} may not create event triggers: DDL on tracked tables will be seen only by "
+            "the shape of the rows that follow, without its text.",
+            "Enable the database as a superuser, or let one create the triggers that "
+            "`highwater connect` names afterwards.",
+            fatal=False,
+        )
     if facts["encoding"] == "SQL_ASCII":
         yield SourceProblem(
             "encoding",

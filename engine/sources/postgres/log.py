@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -70,6 +70,16 @@ class PostgresLog:
             row = self._control().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
         return lsn_of(row[0])
+
+    def column_ids(self, source_object_id: int) -> Mapping[str, int]:
+        """The table's columns as the source has them now: name to its number; empty when it is gone."""
+        with self._reaching():
+            rows = self._control().execute(
+                "SELECT attname, attnum FROM pg_attribute"
+                " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped",
+                [source_object_id],
+            )
+            return dict(rows.fetchall())
 
     def slot_state(self) -> SlotState:
         """What the source keeps for this reader."""

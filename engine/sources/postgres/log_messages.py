@@ -1,17 +1,19 @@
-"""The words of our own that enabling and disabling write into the log.
+"""The words of our own in the log: of enabling and disabling, and of event triggers (enable.sql).
 
-They are ASCII: the log holds them in the database's encoding, and gives them back unconverted.
+They are ASCII or UTF-8 whatever the database's encoding is: the log gives them back unconverted.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.lsn import Lsn
+from engine.model.table_shape import ShapeColumn
 
 PREFIX = "highwater"
 MARK_PREFIX = "highwater.mark"
@@ -32,6 +34,39 @@ class Disabled:
     object_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedColumn:
+    """A column as the source's catalog had it: its number, name, type oid and modifier."""
+
+    number: int
+    name: str
+    type_oid: int
+    typmod: int
+    is_logged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A tracked table was altered; ``columns`` is its whole shape afterwards."""
+
+    table_id: int
+    schema: str
+    table: str
+    columns: tuple[LoggedColumn, ...]
+    ddl: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A tracked table was dropped."""
+
+    table_id: int
+    ddl: str
+
+
+Word = Enabled | Disabled | Altered | Dropped
+
+
 def enabled_json(instance: CaptureInstance) -> str:
     """The message that ``instance`` begins, with its whole definition."""
     return json.dumps({"event": "enabled", "instance": _instance_fields(instance)})
@@ -47,17 +82,22 @@ def disabled_json(instance: CaptureInstance) -> str:
     return json.dumps(word)
 
 
-def from_json(content: bytes) -> Enabled | Disabled:
+def from_json(content: bytes) -> Word:
     """The message's meaning. ValueError when it is none of ours: anybody may write into a log."""
     try:
-        word = json.loads(content)
-        if word["event"] == "enabled":
-            return Enabled(_instance(word["instance"]))
-        if word["event"] == "disabled":
-            return Disabled(str(word["capture_instance"]), int(word["object_id"]))
+        # A database without an encoding has names and statements of any bytes.
+        word = json.loads(content.decode("utf-8", "backslashreplace"))
+        return _MEANINGS[word["event"]](word)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a message of Highwater's: {error!r}") from error
-    raise ValueError(f"unknown event {word['event']!r}")
+
+
+def _altered(word: dict[str, Any]) -> Altered:
+    columns = tuple(
+        LoggedColumn(int(number), str(name), int(type_oid), int(typmod), bool(is_logged))
+        for number, name, type_oid, typmod, is_logged in word["columns"] or ()
+    )
+    return Altered(int(word["table_id"]), str(word["schema"]), str(word["table"]), columns, str(word["ddl"]))
 
 
 def _instance_fields(instance: CaptureInstance) -> dict[str, Any]:
@@ -76,4 +116,13 @@ def _instance(values: dict[str, Any]) -> CaptureInstance:
     given["create_date"] = datetime.fromisoformat(given["create_date"])
     given["columns"] = tuple(CapturedColumn(**column) for column in given["columns"])
     given["index_columns"] = tuple(IndexColumn(**column) for column in given["index_columns"])
+    given["source_columns"] = tuple(ShapeColumn(**column) for column in given.get("source_columns", ()))
     return CaptureInstance(**given)
+
+
+_MEANINGS: dict[str, Callable[[dict[str, Any]], Word]] = {
+    "enabled": lambda word: Enabled(_instance(word["instance"])),
+    "disabled": lambda word: Disabled(str(word["capture_instance"]), int(word["object_id"])),
+    "altered": _altered,
+    "dropped": lambda word: Dropped(int(word["table_id"]), str(word["ddl"])),
+}

@@ -10,6 +10,17 @@ PUBLICATION = "highwater"
 TRUNCATE_GUARD = "refuse_truncate"
 TRUNCATE_TRIGGER = "highwater_refuse_truncate"
 TRACKED_TABLES = "tracked_tables"
+TRACKED_INDEXES = "tracked_indexes"
+DDL_TRIGGER, DROP_TRIGGER = "highwater_ddl", "highwater_drop"
+
+EVENT_TRIGGERS = (
+    f"CREATE EVENT TRIGGER {DDL_TRIGGER} ON ddl_command_end EXECUTE FUNCTION {SCHEMA}.record_ddl()",
+    f"CREATE EVENT TRIGGER {DROP_TRIGGER} ON sql_drop EXECUTE FUNCTION {SCHEMA}.record_drop()",
+)
+"""What tells the log of DDL on tracked tables; a superuser may run these when the connecting role may not."""
+
+OWN_DDL = "SET LOCAL highwater.own = 'on'"
+"""Said in a transaction whose DDL is ours: event triggers leave it alone."""
 
 _LONGEST = 63
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import structlog
 from numpy.typing import NDArray
 
+from engine.model.table_shape import ShapeColumn
 from engine.sources.base import (
     InstanceDisabled,
     InstanceEnabled,
@@ -18,9 +19,19 @@ from engine.sources.base import (
     LogPiece,
     Relation,
     RelationChanges,
+    TableAltered,
+    TableDropped,
 )
 from engine.sources.postgres.columns import Decoding, ServerValues, column_array
-from engine.sources.postgres.log_messages import PREFIX, Enabled, from_json
+from engine.sources.postgres.log_messages import (
+    PREFIX,
+    Altered,
+    Disabled,
+    Dropped,
+    Enabled,
+    Word,
+    from_json,
+)
 from engine.sources.postgres.pgoutput import RelationMessage, emitted_message, relation_message
 from engine.sources.postgres.transactions import MarkedBlock
 from engine.sources.postgres.tuples import images
@@ -60,6 +71,25 @@ class Shapes:
             yield from self._split(marked, changes, met.get(oid, []), self._newest.get(oid))
         for oid, shapes in met.items():
             self._newest[oid] = shapes[-1][1]
+
+    def event(self, transaction: int, command: int, word: Word) -> LogEvent:
+        """What a word of ours in the log says, at its place."""
+        if isinstance(word, Enabled):
+            return InstanceEnabled(transaction, command, word.instance)
+        if isinstance(word, Disabled):
+            return InstanceDisabled(transaction, command, word.capture_instance, word.object_id)
+        if isinstance(word, Dropped):
+            return TableDropped(transaction, command, word.table_id, word.ddl)
+        return TableAltered(
+            transaction, command, word.table_id, word.schema, word.table, self._columns(word), word.ddl
+        )
+
+    def _columns(self, word: Altered) -> tuple[ShapeColumn, ...]:
+        types = self._catalog.column_types((column.type_oid, column.typmod) for column in word.columns)
+        return tuple(
+            ShapeColumn(column.number, column.name, type_.source_type, type_.lake_type, column.is_logged)
+            for column, type_ in zip(word.columns, types, strict=True)
+        )
 
     def _split(
         self,
@@ -129,7 +159,7 @@ class ShapedBlock:
 
         goes_on: the block before ended in a transaction that had changes or events: it counts here too.
         """
-        events = tuple(_events(marked, database))
+        events = tuple(_events(marked, shapes, database))
         owners = [event.transaction for event in events] + [0] * goes_on
         filled = np.unique(np.concatenate([marked.transaction.astype(np.intp), np.array(owners, np.intp)]))
         return cls(marked, tuple(shapes.assign(marked)), events, filled)
@@ -142,7 +172,7 @@ class ShapedBlock:
         return int(self.filled[-1]) == len(self.marked.commit) - 1
 
 
-def _events(marked: MarkedBlock, database: str) -> Iterator[LogEvent]:
+def _events(marked: MarkedBlock, shapes: Shapes, database: str) -> Iterator[LogEvent]:
     for index, (transaction, command) in zip(marked.emitted.tolist(), marked.emitted_place, strict=True):
         emitted = emitted_message(marked.block.data(index))
         if emitted.prefix != PREFIX or not emitted.transactional:
@@ -153,10 +183,7 @@ def _events(marked: MarkedBlock, database: str) -> Iterator[LogEvent]:
             lsn = str(marked.log_transaction(transaction).commit_lsn)
             _log.error("message in the log not understood", database=database, lsn=lsn, error=str(error))
             continue
-        if isinstance(word, Enabled):
-            yield InstanceEnabled(transaction, command, word.instance)
-        else:
-            yield InstanceDisabled(transaction, command, word.capture_instance, word.object_id)
+        yield shapes.event(transaction, command, word)
 
 
 class PieceDecoder:
@@ -205,10 +232,6 @@ class PieceDecoder:
     ) -> RelationChanges:
         messages = marked.changes[own]
         rows = images(marked.block, messages, len(shape.types))
-        if rows.without_old:
-            self._warn(
-                shape, None, "update without an old row: table lacks REPLICA IDENTITY FULL", rows.without_old
-            )
         arrays = [
             column_array(type_, values, self._decoding(shape, column.name))
             for type_, values, column in zip(shape.types, rows.columns, shape.relation.columns, strict=True)
@@ -222,6 +245,7 @@ class PieceDecoder:
             position=marked.block.lsn[marked.changes[change]],
             counter=marked.counter[change],
             images=pa.RecordBatch.from_arrays(arrays, schema=shape.schema),
+            without_old=rows.without_old,
         )
 
     def _decoding(self, shape: Shape, column: str) -> Decoding:
@@ -229,7 +253,7 @@ class PieceDecoder:
             self._server, lambda what, count: self._warn(shape, column, what, count), self._valid_text
         )
 
-    def _warn(self, shape: Shape, column: str | None, what: str, values: int) -> None:
+    def _warn(self, shape: Shape, column: str, what: str, values: int) -> None:
         table = f"{shape.relation.schema}.{shape.relation.table}"
         _log.warning(what, database=self._database, table=table, column=column, values=values)
 
@@ -243,11 +267,9 @@ def _joined(steps: list[RelationChanges]) -> RelationChanges:
         position=np.concatenate([step.position for step in steps]),
         counter=np.concatenate([step.counter for step in steps]),
         images=pa.concat_batches([step.images for step in steps]),
+        without_old=sum(step.without_old for step in steps),
     )
 
 
 def _renumbered(event: LogEvent, number: NDArray[np.int32]) -> LogEvent:
-    transaction = int(number[event.transaction])
-    if isinstance(event, InstanceEnabled):
-        return InstanceEnabled(transaction, event.command, event.instance)
-    return InstanceDisabled(transaction, event.command, event.capture_instance, event.object_id)
+    return replace(event, transaction=int(number[event.transaction]))

@@ -9,16 +9,19 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from engine.model.capture_instance import CaptureInstance
 from engine.sources.postgres.connection import Connection
 from engine.sources.postgres.names import (
     PUBLICATION,
     SCHEMA,
+    TRACKED_INDEXES,
     TRACKED_TABLES,
     TRUNCATE_GUARD,
     TRUNCATE_TRIGGER,
 )
 
 _TRACKED = sql.Identifier(SCHEMA, TRACKED_TABLES)
+_INDEXES = sql.Identifier(SCHEMA, TRACKED_INDEXES)
 _TRIGGER = sql.Identifier(TRUNCATE_TRIGGER)
 
 # The table and its partitions: each partition logs its own rows.
@@ -135,6 +138,25 @@ def untrack(commands: Commands, oid: int) -> None:
                 sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY {}").format(table, _identity(identity, index))
             )
     commands.run(sql.SQL("DELETE FROM {} WHERE root_id = %s").format(_TRACKED), [oid])
+
+
+def guard_index(commands: Commands, instance: CaptureInstance) -> None:
+    """The index that identifies the instance's rows may not be altered or dropped from now on."""
+    if instance.index_name is not None:
+        commands.run(
+            sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s)").format(_INDEXES),
+            [
+                instance.object_id,
+                instance.source_object_id,
+                instance.index_name,
+                [column.column_id for column in instance.index_columns],
+            ],
+        )
+
+
+def release_index(commands: Commands, instance: CaptureInstance) -> None:
+    """Takes `guard_index` back."""
+    commands.run(sql.SQL("DELETE FROM {} WHERE object_id = %s").format(_INDEXES), [instance.object_id])
 
 
 def _identity(letter: str, index: str | None) -> sql.Composable:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.model.change import Operation
 from engine.sources.postgres.columns import AS_BINARY, AS_TEXT, NULL, UNCHANGED, Values
-from engine.sources.postgres.pgoutput import DELETE, NEW_ROW, UPDATE, MessageBlock
+from engine.sources.postgres.pgoutput import DELETE, KEY_ROW, NEW_ROW, UPDATE, MessageBlock
 
 _TUPLE = 6
 """Letter, relation oid, and the letter that says which tuple follows."""
@@ -24,7 +24,8 @@ class Images:
     """m row images of n messages, m >= n: an update gives its old row, then its new row.
 
     message: for each image the index into the messages given; operation: uint8 as in RelationChanges.
-    columns: for each column its m values. without_old: updates whose old row was not logged.
+    columns: for each column its m values. without_old: updates and deletes whose old row was not logged
+    whole.
     """
 
     message: NDArray[np.intp]
@@ -64,7 +65,8 @@ def images(block: MessageBlock, messages: NDArray[np.intp], column_count: int) -
     columns = [places.values(column) for column in range(column_count)]
     if update.any():
         columns = [_filled(values, last[update]) for values in columns]
-    return Images(message, operation, columns, int(np.count_nonzero(lone)))
+    keys_only = block.buffer[start + _TUPLE - 1] == KEY_ROW
+    return Images(message, operation, columns, int(np.count_nonzero(lone | keys_only)))
 
 
 class _Places:

@@ -1,0 +1,198 @@
+"""DDL in log order: a piece is cut where a table's shape changes, so that its rows never meet another's.
+
+Pure: pieces in, pieces out. A source that tells of DDL in its log does so by TableAltered; where it
+does not (its role may not create event triggers), the shape of the rows themselves gives it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DdlNotProcessed
+from engine.model.capture_instance import CapturedColumn, CaptureInstance
+from engine.model.table_shape import ShapeColumn
+from engine.sources.base import (
+    InstanceEnabled,
+    LogEvent,
+    LogPiece,
+    LogTransactions,
+    Relation,
+    RelationChanges,
+    TableAltered,
+)
+
+ColumnIds = Callable[[int], Mapping[str, int]]
+"""Names and numbers of a table's columns as the source has them now (`LogSource.column_ids`)."""
+
+
+def sections(piece: LogPiece) -> Iterator[LogPiece]:
+    """The piece cut before each TableAltered: parts as if the log had been read in those pieces."""
+    rest = piece
+    while True:
+        cut = next((event for event in rest.events[_begins(rest) :] if isinstance(event, TableAltered)), None)
+        if cut is None:
+            yield rest
+            return
+        first, rest = _cut(rest, cut)
+        if first is not None:
+            yield first
+
+
+def _begins(piece: LogPiece) -> int:
+    """1 when the piece is what a cut left: its first event is the one it was cut at."""
+    first = piece.events[0] if piece.events else None
+    at_start = isinstance(first, TableAltered) and first.transaction == 0
+    return int(at_start and not any(_before(changes, first).any() for changes in piece.changes))
+
+
+def _before(changes: RelationChanges, event: LogEvent | None) -> NDArray[np.bool_]:
+    """Which of the changes come before the event."""
+    assert event is not None
+    same = changes.transaction == event.transaction
+    before: NDArray[np.bool_] = (changes.transaction < event.transaction) | (
+        same & (changes.command <= event.command)
+    )
+    return before
+
+
+def _cut(piece: LogPiece, event: LogEvent) -> tuple[LogPiece | None, LogPiece]:
+    """What comes before ``event``, None when that is nothing, and the rest."""
+    place = piece.events.index(event)
+    earlier = piece.events[:place]
+    before = [_before(changes, event) for changes in piece.changes]
+    number = event.transaction
+    inside = any(each.transaction == number for each in earlier) or any(
+        bool((changes.transaction[taken] == number).any())
+        for changes, taken in zip(piece.changes, before, strict=True)
+    )
+    transactions = LogTransactions.of(piece.transactions)
+    first = LogPiece(
+        transactions=transactions[: number + inside],
+        changes=tuple(_taken(piece.changes, before, 0)),
+        events=earlier,
+        open_tail=inside,
+        record_count=0,
+    )
+    after = [~taken for taken in before]
+    rest = LogPiece(
+        transactions=transactions[number:],
+        changes=tuple(_taken(piece.changes, after, number)),
+        events=tuple(replace(each, transaction=each.transaction - number) for each in piece.events[place:]),
+        open_tail=piece.open_tail,
+        record_count=piece.record_count,
+    )
+    return (first if len(first.transactions) else None), rest
+
+
+def _taken(
+    changes: Sequence[RelationChanges], taken: Sequence[NDArray[np.bool_]], shift: int
+) -> Iterator[RelationChanges]:
+    for one, mask in zip(changes, taken, strict=True):
+        if mask.all():
+            yield replace(one, transaction=one.transaction - np.int32(shift)) if shift else one
+        elif mask.any():
+            places = np.flatnonzero(mask)
+            yield RelationChanges(
+                relation=one.relation,
+                operation=one.operation[places],
+                transaction=one.transaction[places] - np.int32(shift),
+                command=one.command[places],
+                position=one.position[places],
+                counter=one.counter[places],
+                images=one.images.take(places),
+                without_old=one.without_old,
+            )
+
+
+def altered(instance: CaptureInstance, event: TableAltered) -> CaptureInstance:
+    """The instance after its table was altered: captured columns keep name, id and position.
+
+    The type of one follows the source's (reference/behaviour.md, 6); one that was dropped keeps its type.
+    """
+    now = {column.column_id: column for column in event.columns}
+    return replace(
+        instance,
+        source_schema=event.schema,
+        source_table=event.table,
+        source_columns=event.columns,
+        columns=tuple(_followed(column, now.get(column.column_id)) for column in instance.columns),
+    )
+
+
+def _followed(column: CapturedColumn, now: ShapeColumn | None) -> CapturedColumn:
+    if now is None:
+        return column
+    return replace(column, column_type=now.source_type, lake_type=now.lake_type)
+
+
+# Where the log does not tell of DDL
+
+
+def with_derived(piece: LogPiece, known: Sequence[CaptureInstance], column_ids: ColumnIds) -> LogPiece:
+    """The piece with a TableAltered before the first row of each shape that the log did not announce.
+
+    known: the instances before this piece; those that begin in it bring their shape along.
+    Raises DdlNotProcessed when the source can't tell any more which column is which.
+    """
+    derived: list[TableAltered] = []
+    begun = [event.instance for event in piece.events if isinstance(event, InstanceEnabled)]
+    for instance in {one.source_object_id: one for one in (*begun, *known) if one.source_columns}.values():
+        derived += _derived(piece, instance, column_ids)
+    if not derived:
+        return piece
+    events = sorted((*piece.events, *derived), key=lambda event: (event.transaction, event.command))
+    return replace(piece, events=tuple(events))
+
+
+def _derived(piece: LogPiece, instance: CaptureInstance, column_ids: ColumnIds) -> Iterator[TableAltered]:
+    """Unannounced shapes of one table, in log order."""
+    table = instance.source_object_id
+    told = [one for one in piece.events if isinstance(one, TableAltered) and one.source_object_id == table]
+    rows = [one for one in piece.changes if one.relation.source_object_id == table]
+    shape = (instance.source_schema, instance.source_table, instance.source_columns)
+    for one in sorted(rows, key=lambda one: (one.transaction[0], one.command[0])):
+        place = (int(one.transaction[0]), int(one.command[0]) - 1)
+        for event in [event for event in told if (event.transaction, event.command) <= place]:
+            shape = (event.schema, event.table, event.columns)
+            told.remove(event)
+        if _is_described(one.relation, *shape):
+            continue
+        columns = _columns(one.relation, instance.capture_instance, shape[2], column_ids(table))
+        relation = one.relation
+        shape = (relation.schema, relation.table, columns)
+        yield TableAltered(*place, table, relation.schema, relation.table, columns, ddl="")
+
+
+def _is_described(relation: Relation, schema: str, table: str, columns: tuple[ShapeColumn, ...]) -> bool:
+    logged = [(column.name, column.source_type) for column in columns if column.is_logged]
+    found = [(column.name, column.source_type) for column in relation.columns]
+    return (schema, table) == (relation.schema, relation.table) and logged == found
+
+
+def _columns(
+    relation: Relation, capture_instance: str, before: Sequence[ShapeColumn], ids: Mapping[str, int]
+) -> tuple[ShapeColumn, ...]:
+    """The relation's columns with their numbers: as the source has them now, else as they were.
+
+    One that is known under neither name is a new column, unless an old one is missing: that may be it.
+    """
+    known = {column.name: column.column_id for column in before}
+    found = [
+        ShapeColumn(
+            ids.get(column.name, known.get(column.name, -place)),
+            column.name,
+            column.source_type,
+            column.lake_type,
+        )
+        for place, column in enumerate(relation.columns, 1)
+    ]
+    unlogged = [column for column in before if not column.is_logged]
+    missing = {column.column_id for column in before} - {column.column_id for column in (*found, *unlogged)}
+    if missing and (unknown := [column.name for column in found if column.column_id < 0]):
+        table = f"{relation.schema}.{relation.table}"
+        raise DdlNotProcessed(table, unknown[0], capture_instance)
+    return (*found, *unlogged)

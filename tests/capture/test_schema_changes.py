@@ -1,0 +1,442 @@
+"""DDL on tracked tables in log order, with event triggers and without (reference/behaviour.md, 6)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing
+from engine.model.capture_instance import CaptureInstance
+from engine.model.change import LEADING_COLUMNS
+from tests.capture.conftest import DATABASE, Workbench
+
+
+@pytest.fixture
+def t(workbench: Workbench) -> CaptureInstance:
+    workbench.sql("CREATE TABLE t (id int PRIMARY KEY, v text, n int)")
+    return workbench.enable("t")
+
+
+@pytest.fixture
+def untold(workbench: Workbench, t: CaptureInstance) -> CaptureInstance:
+    """The same where the connecting role may not create event triggers."""
+    workbench.sql("DROP EVENT TRIGGER highwater_ddl")
+    workbench.sql("DROP EVENT TRIGGER highwater_drop")
+    return t
+
+
+def images(workbench: Workbench, name: str = "public_t") -> list[tuple[Any, ...]]:
+    """Operation and captured values of each row, in log order."""
+    rows = workbench.rows(name)
+    order = ("__$start_lsn", "__$command_id", "__$seqval", "__$operation")
+    rows.sort(key=lambda row: tuple(row[column] for column in order))
+    captured = (
+        [column for column in rows[0] if column not in (*LEADING_COLUMNS, "__$command_id")] if rows else []
+    )
+    return [(row["__$operation"], *(row[column] for column in captured)) for row in rows]
+
+
+def history(workbench: Workbench, name: str = "public_t") -> list[tuple[str, bool]]:
+    return [
+        (row.ddl_command, row.required_column_update) for row in workbench.control.ddl.list(DATABASE, name)
+    ]
+
+
+def described(workbench: Workbench, name: str = "public_t") -> CaptureInstance:
+    found = workbench.control.instances.get(DATABASE, name)
+    assert found is not None
+    return found
+
+
+def test_an_added_column_is_ignored_and_noted(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t ADD extra text")
+    workbench.sql("UPDATE t SET extra = 'only here'")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 2, 'x')")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 2)]
+    assert history(workbench) == [("ALTER TABLE t ADD extra text", False)]
+    assert described(workbench).column_names == ("id", "v", "n")
+
+
+def test_a_history_row_has_the_commit_of_its_ddl(workbench, t):
+    before = datetime.now(UTC)
+    workbench.sql("ALTER TABLE t ADD extra text")
+    workbench.drain()
+    (row,) = workbench.engine.get_ddl_history(DATABASE, "public_t")
+    assert (row.source_schema, row.source_table, row.capture_instance) == ("public", "t", "public_t")
+    assert row.ddl_lsn.raw > described(workbench).start_lsn.raw
+    assert row.ddl_lsn == workbench.control.watermarks.get(DATABASE).high
+    assert before <= row.ddl_time <= datetime.now(UTC)
+
+
+def test_a_dropped_column_is_null_from_then_on_in_before_images_too(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t DROP n")
+    workbench.sql("UPDATE t SET v = 'b'")
+    workbench.sql("DELETE FROM t")
+    workbench.drain()
+    assert images(workbench) == [
+        (2, 1, "a", 1),
+        (3, 1, "a", None),
+        (4, 1, "b", None),
+        (1, 1, "b", None),
+    ]
+    assert described(workbench).column_names == ("id", "v", "n")
+
+
+def test_a_column_dropped_and_added_under_its_name_is_another(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t DROP n; ALTER TABLE t ADD n int")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 2)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", None)]
+
+
+def test_a_column_added_and_dropped_again_leaves_the_rest(workbench, t):
+    workbench.sql("ALTER TABLE t ADD n2 int")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1, 9)")
+    workbench.sql("ALTER TABLE t DROP n2")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 2)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 2)]
+    assert [command for command, _ in history(workbench)] == [
+        "ALTER TABLE t ADD n2 int",
+        "ALTER TABLE t DROP n2",
+    ]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_renamed_column_goes_on_under_the_name_it_was_captured_by(workbench, t, told):
+    if not told:
+        workbench.sql("DROP EVENT TRIGGER highwater_ddl")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t RENAME v TO words")
+    workbench.sql("UPDATE t SET words = 'b'")
+    workbench.drain()
+    workbench.sql("INSERT INTO t VALUES (2, 'c', 2)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (3, 1, "a", 1), (4, 1, "b", 1), (2, 2, "c", 2)]
+    assert history(workbench) == [("ALTER TABLE t RENAME v TO words" if told else "", False)]
+    assert described(workbench).column_names == ("id", "v", "n")
+    assert described(workbench).source_names() == ("id", "words", "n")
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_names_that_change_places_are_told_apart(workbench, t, told):
+    if not told:
+        workbench.sql("DROP EVENT TRIGGER highwater_ddl")
+    workbench.sql("ALTER TABLE t ADD w text")
+    workbench.drain()
+    workbench.sql(
+        "BEGIN; ALTER TABLE t RENAME v TO x; ALTER TABLE t RENAME w TO v; ALTER TABLE t RENAME x TO w; COMMIT"
+    )
+    workbench.sql("INSERT INTO t (id, v, w) VALUES (1, 'new v', 'old v')")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "old v" if told else "new v", None)] or not told
+    if told:
+        assert described(workbench).source_names() == ("id", "w", "n")
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new", "using", "before", "after"),
+    [
+        ("int", "1", "bigint", "c", 1, 1),
+        ("int", "1", "numeric(12,2)", "c", Decimal("1.00"), Decimal("1.00")),
+        ("int", "7", "text", "c::text", "7", "7"),
+        ("text", "'12'", "int", "c::int", 12, 12),
+        ("bytea", r"'\xdeadBEEF'", "text", "c::text", r"\xdeadbeef", r"\xdeadbeef"),
+        ("date", "'2024-02-29'", "timestamp", "c", datetime(2024, 2, 29), datetime(2024, 2, 29)),
+        (
+            "timestamptz",
+            "'2024-02-29 12:00+00'",
+            "text",
+            "c::text",
+            "2024-02-29 12:00:00+00",
+            "2024-02-29 12:00:00+00",
+        ),
+        ("int[]", "'{1,NULL,3}'", "bigint[]", "c", [1, None, 3], [1, None, 3]),
+        ("numeric(9,2)", "1.25", "numeric", "c", "1.25", "1.25"),
+        ("boolean", "true", "text", "c::text", "true", "true"),
+    ],
+)
+def test_a_type_change_alters_the_change_table_and_converts_its_rows(
+    workbench, old, value, new, using, before, after
+):
+    workbench.sql("SET timezone = 'UTC'")
+    workbench.sql(f"CREATE TABLE u (id int PRIMARY KEY, c {old})")
+    workbench.enable("u")
+    workbench.sql(f"INSERT INTO u VALUES (1, {value})")
+    workbench.sql("INSERT INTO u VALUES (2, NULL)")
+    statement = f"ALTER TABLE u ALTER c TYPE {new} USING {using}"
+    workbench.sql(statement)
+    workbench.sql("INSERT INTO u SELECT 3, c FROM u WHERE id = 1")
+    workbench.drain()
+    assert images(workbench, "public_u") == [(2, 1, before), (2, 2, None), (2, 3, after)]
+    assert history(workbench, "public_u") == [(statement, True)]
+    assert described(workbench, "public_u").columns[1].column_type != old
+    changes = workbench.engine.get_all_changes(
+        DATABASE,
+        "public_u",
+        described(workbench, "public_u").start_lsn,
+        workbench.engine.get_max_lsn(DATABASE),
+    )
+    assert [row["c"] for row in changes.toArrow().to_pylist()] == [before, None, after]
+    newest = workbench.engine.newest_changes(DATABASE, 10, "public_u")
+    assert newest is not None
+    assert newest["public_u"]["c"].to_pylist() == [before, None, after]
+
+
+def test_a_longer_varchar_is_a_type_change_without_new_rows(workbench):
+    workbench.sql("CREATE TABLE u (id int PRIMARY KEY, c varchar(5))")
+    workbench.enable("u")
+    workbench.sql("INSERT INTO u VALUES (1, 'abc')")
+    workbench.sql("ALTER TABLE u ALTER c TYPE varchar(50)")
+    workbench.sql("INSERT INTO u VALUES (2, 'abcdefgh')")
+    workbench.drain()
+    assert images(workbench, "public_u") == [(2, 1, "abc"), (2, 2, "abcdefgh")]
+    assert described(workbench, "public_u").columns[1].column_type == "character varying(50)"
+    assert history(workbench, "public_u")[0][1] is True
+
+
+def test_a_type_change_is_seen_without_event_triggers(workbench, untold):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t ALTER n TYPE bigint")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 3000000000)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 3000000000)]
+    assert history(workbench) == [("", True)]
+
+
+def test_a_dropped_column_is_seen_without_event_triggers(workbench, untold):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t DROP v")
+    workbench.sql("INSERT INTO t VALUES (2, 2)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, None, 2)]
+
+
+def test_what_cannot_be_told_without_event_triggers_stops_the_scan(workbench, untold):
+    workbench.sql("ALTER TABLE t RENAME v TO w")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t RENAME w TO x")
+    with pytest.raises(DdlNotProcessed, match="'w'"):
+        workbench.drain()
+    assert workbench.control.watermarks.get(DATABASE).high is None
+
+
+def test_a_conversion_that_fails_can_be_tried_again_and_ended_by_disabling(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'words', 1)")
+    workbench.sql("ALTER TABLE t ALTER v TYPE int USING length(v)")
+    workbench.sql("INSERT INTO t VALUES (2, 7, 2)")
+    for _ in range(2):
+        with pytest.raises(
+            CapturedColumnChanged, match="'v' of capture instance 'public_t' changed from text"
+        ):
+            workbench.drain()
+    workbench.engine.disable_table(DATABASE, "public", "t", "public_t")
+    workbench.enable("t")
+    workbench.sql("INSERT INTO t VALUES (3, 8, 3)")
+    workbench.drain()
+    assert images(workbench) == [(2, 3, 8, 3)]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_renamed_table_goes_on_and_its_metadata_follows(workbench, t, told):
+    if not told:
+        workbench.sql("DROP EVENT TRIGGER highwater_ddl")
+    workbench.sql("CREATE SCHEMA other")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t RENAME TO u; ALTER TABLE u SET SCHEMA other")
+    workbench.sql("INSERT INTO other.u VALUES (2, 'b', 2)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 2)]
+    assert (described(workbench).source_schema, described(workbench).source_table) == ("other", "u")
+    workbench.engine.disable_table(DATABASE, "other", "u", "public_t")
+
+
+def test_of_a_renamed_table_the_second_instance_lives_when_the_first_is_disabled(workbench, t):
+    workbench.sql("ALTER TABLE t RENAME TO u")
+    workbench.enable("u")
+    workbench.engine.disable_table(DATABASE, "public", "u", "public_t")
+    workbench.sql("INSERT INTO u VALUES (1, 'a', 1)")
+    workbench.drain()
+    assert images(workbench, "public_u") == [(2, 1, "a", 1)]
+
+
+def test_a_dropped_table_takes_its_metadata_along(workbench, t):
+    workbench.enable("t", capture_instance="second")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.drain()
+    workbench.sql("DROP TABLE t")
+    workbench.drain()
+    assert workbench.engine.help_change_data_capture(DATABASE) == []
+    assert workbench.engine.help_jobs(DATABASE) == []
+    assert workbench.sql("SELECT * FROM cdc.tracked_tables") == []
+    assert workbench.sql("SELECT * FROM cdc.tracked_indexes") == []
+
+
+def test_a_table_made_anew_under_its_name_is_captured_anew(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.drain()
+    workbench.sql("DROP TABLE t")
+    workbench.sql("CREATE TABLE t (id int PRIMARY KEY, other text)")
+    workbench.sql("INSERT INTO t VALUES (1, 'not captured')")
+    again = workbench.enable("t")
+    workbench.sql("INSERT INTO t VALUES (2, 'captured')")
+    workbench.drain()
+    assert images(workbench) == [(2, 2, "captured")]
+    assert described(workbench).object_id == again.object_id
+
+
+def test_ddl_and_rows_in_one_transaction(workbench, t):
+    workbench.sql(
+        "BEGIN; INSERT INTO t VALUES (1, 'a', 1); ALTER TABLE t ALTER n TYPE bigint; "
+        "INSERT INTO t VALUES (2, 'b', 3000000000); ALTER TABLE t DROP v; INSERT INTO t VALUES (3, 3); COMMIT"
+    )
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 3000000000), (2, 3, None, 3)]
+    assert len({row["__$start_lsn"] for row in workbench.rows("public_t")}) == 1
+    assert [
+        row["__$command_id"] for row in sorted(workbench.rows("public_t"), key=lambda row: row["id"])
+    ] == [1, 2, 3]
+    assert len(workbench.mapping()) == 2  # the enabling, and this one
+
+
+def test_ddl_rolled_back_leaves_nothing(workbench, t):
+    workbench.sql("BEGIN; ALTER TABLE t DROP v; ROLLBACK")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1)]
+    assert history(workbench) == []
+
+
+def test_two_instances_through_a_schema_switch_share_positions(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t ADD extra text")
+    workbench.enable("t", capture_instance="second")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 2, 'x')")
+    workbench.sql("UPDATE t SET extra = 'y' WHERE id = 1")
+    workbench.sql("UPDATE t SET v = 'c' WHERE id = 2")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 2), (3, 2, "b", 2), (4, 2, "c", 2)]
+    assert images(workbench, "second") == [
+        (2, 2, "b", 2, "x"),
+        (3, 1, "a", 1, None),
+        (4, 1, "a", 1, "y"),
+        (3, 2, "b", 2, "x"),
+        (4, 2, "c", 2, "x"),
+    ]
+    positions = [
+        {(row["__$start_lsn"], row["__$seqval"], row["__$operation"]) for row in workbench.rows(name)}
+        for name in ("public_t", "second")
+    ]
+    assert len(positions[0] & positions[1]) == 3
+    assert [command for command, _ in history(workbench, "second")] == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("ALTER TABLE t DROP CONSTRAINT t_pkey", 22983),
+        ("ALTER TABLE t DROP id", 22983),
+        ("ALTER TABLE t REPLICA IDENTITY DEFAULT", 50024),
+        ("ALTER PUBLICATION highwater DROP TABLE t", 50024),
+        ("DROP PUBLICATION highwater", 50024),
+    ],
+)
+def test_what_would_break_capture_is_refused(workbench, t, statement, number):
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as caught:
+        workbench.sql(statement)
+    assert f"Msg {number}" in (caught.value.diag.message_detail or "")
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1)]
+
+
+def test_a_key_may_change_its_name_and_its_type(workbench, t):
+    workbench.sql("ALTER TABLE t RENAME CONSTRAINT t_pkey TO the_key")
+    workbench.sql("ALTER TABLE t ALTER id TYPE bigint")
+    workbench.sql("INSERT INTO t VALUES (3000000000, 'a', 1)")
+    workbench.sql("UPDATE t SET id = 1")
+    workbench.drain()
+    assert images(workbench) == [(2, 3000000000, "a", 1), (1, 3000000000, "a", 1), (2, 1, "a", 1)]
+
+
+def test_updates_without_their_old_row_stop_the_scan_until_the_instance_is_disabled(workbench, untold):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    workbench.sql("UPDATE t SET v = 'b'")
+    for _ in range(2):
+        with pytest.raises(OldRowsMissing, match="REPLICA IDENTITY FULL"):
+            workbench.drain()
+    workbench.sql("ALTER TABLE t REPLICA IDENTITY FULL")
+    workbench.engine.disable_table(DATABASE, "public", "t", "public_t")
+    workbench.enable("t")
+    workbench.sql("DELETE FROM t")
+    workbench.drain()
+    assert images(workbench) == [(1, 1, "b", 1)]
+
+
+def test_deletes_of_the_key_alone_stop_the_scan(workbench, untold):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    workbench.sql("DELETE FROM t")
+    with pytest.raises(OldRowsMissing):
+        workbench.drain()
+
+
+def test_partitions_that_come_later_are_captured_and_those_that_leave_are_free(workbench):
+    workbench.sql("CREATE TABLE p (at date, v text) PARTITION BY RANGE (at)")
+    workbench.sql("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')")
+    workbench.enable("p")
+    workbench.sql("CREATE TABLE p2 PARTITION OF p FOR VALUES FROM ('2027-01-01') TO ('2028-01-01')")
+    workbench.sql("CREATE TABLE p3 (at date, v text)")
+    workbench.sql("INSERT INTO p3 VALUES ('2028-05-05', 'came along')")
+    workbench.sql("ALTER TABLE p ATTACH PARTITION p3 FOR VALUES FROM ('2028-01-01') TO ('2029-01-01')")
+    workbench.sql("INSERT INTO p VALUES ('2026-05-05', 'a'), ('2027-05-05', 'b')")
+    workbench.sql("UPDATE p SET v = 'c'")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        workbench.sql("TRUNCATE p2")
+    workbench.sql("ALTER TABLE p DETACH PARTITION p2")
+    workbench.sql("TRUNCATE p2")
+    workbench.sql("INSERT INTO p2 VALUES ('2027-05-05', 'not captured')")
+    workbench.drain()
+    assert [row[0] for row in images(workbench, "public_p")] == [2, 2, 3, 4, 3, 4, 3, 4]
+    identities = workbench.sql(
+        "SELECT relname, relreplident FROM pg_class WHERE relname ~ '^p[123]?$' ORDER BY 1"
+    )
+    assert identities == [("p", "f"), ("p1", "f"), ("p2", "d"), ("p3", "f")]
+    workbench.engine.disable_table(DATABASE, "public", "p", "all")
+    assert {
+        row[1]
+        for row in workbench.sql("SELECT relname, relreplident FROM pg_class WHERE relname ~ '^p[123]?$'")
+    } == {"d"}
+
+
+def test_whoever_owns_a_table_may_alter_it_while_it_is_tracked(workbench):
+    workbench.sql("CREATE ROLE plain_owner")
+    try:
+        workbench.sql("CREATE SCHEMA own AUTHORIZATION plain_owner")
+        workbench.sql("SET ROLE plain_owner")
+        workbench.sql("CREATE TABLE own.t (id int PRIMARY KEY, at date, v text) ")
+        workbench.sql("RESET ROLE")
+        workbench.engine.enable_table(DATABASE, "own", "t", role_name=None)
+        workbench.sql("SET ROLE plain_owner")
+        workbench.sql("ALTER TABLE own.t ADD extra text")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            workbench.sql("SELECT cdc.write_word('{}')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            workbench.sql("DELETE FROM cdc.tracked_tables")
+        workbench.sql("INSERT INTO own.t VALUES (1, '2026-01-01', 'a', 'x')")
+        workbench.sql("DROP TABLE own.t")
+        workbench.sql("RESET ROLE")
+        workbench.drain()
+        assert workbench.engine.help_change_data_capture(DATABASE) == []
+    finally:
+        workbench.sql("RESET ROLE")
+        workbench.sql("DROP OWNED BY plain_owner CASCADE; DROP ROLE plain_owner")
