@@ -1,18 +1,8 @@
-"""PostgreSQL's types and what the lake makes of them: the one mapping table (architecture.md, "Types").
+"""PostgreSQL's types and what the lake makes of them. docs/types.md is the mapping for users, value by value.
 
-| PostgreSQL | lake | values the lake cannot hold |
-| --- | --- | --- |
-| smallint, integer, bigint, real, double precision, boolean | the same | none |
-| numeric(p,s), p <= 38 | decimal(p,s) | NaN becomes the largest value (PostgreSQL orders it there) |
-| numeric without p, or p > 38 | string, exact text | none |
-| text, varchar, char, name, json, xml, enum, every type not named here | string, PostgreSQL's text | none |
-| date | date | before 0001 and -infinity become 0001-01-01, after 9999 and infinity 9999-12-31 |
-| timestamp, timestamptz | timestamp_ntz, timestamp (UTC) | as for date, to the microsecond |
-| bytea | binary | none |
-| arrays of these | array<...> | dimensions are flattened in storage order; lower bounds are not kept |
-
-A domain is its base type. A replaced value is never silent: `Decoding.replaced` is told of each, and
-PostgresLog logs table, column, what was done and how many values.
+A number, boolean, date, time stamp or byte string has the lake's own type, an array that of its elements,
+a domain that of its base type; everything else is PostgreSQL's text. A replaced value is never silent:
+`Decoding.replaced` is told of each, and PostgresLog logs table, column, what was done and how many values.
 """
 
 from __future__ import annotations
