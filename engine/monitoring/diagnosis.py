@@ -15,7 +15,7 @@ from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
-from engine.sources.base import SlotState
+from engine.sources.base import SlotState, SourceProblem
 
 START_AGENT = "highwater start"
 _ENDED_BY_ENABLING_AGAIN = {CapturedColumnChanged.number, OldRowsMissing.number, DdlNotProcessed.number}
@@ -73,6 +73,7 @@ class DatabaseFacts:
     slot: SlotState | None
     log_end: Lsn | None
     unreachable: str | None
+    tracking_problems: Sequence[SourceProblem] = ()
 
     @property
     def capture_job(self) -> Job | None:
@@ -114,6 +115,7 @@ def _of_database(
     facts: DatabaseFacts, agent_is_alive: bool, now: datetime, limits: Thresholds
 ) -> Iterator[Finding]:
     yield from _source(facts)
+    yield from _tracking(facts)
     yield from _slot(facts, limits)
     yield from _job(facts, agent_is_alive)
     if agent_is_alive:
@@ -155,6 +157,12 @@ def _source(facts: DatabaseFacts) -> Iterator[Finding]:
         job.since if job is not None and failed else None,
         f"highwater connect {facts.database.name} '{facts.database.dsn}'",
     )
+
+
+def _tracking(facts: DatabaseFacts) -> Iterator[Finding]:
+    for problem in facts.tracking_problems:
+        verdict = Verdict.FAILING if problem.fatal else Verdict.ATTENTION
+        yield Finding(verdict, f"Source {facts.database.name}", problem.problem, None, problem.fix)
 
 
 def _slot(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:

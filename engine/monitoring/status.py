@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
@@ -18,11 +19,13 @@ from engine.model.source_database import SourceDatabase
 from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of
 from engine.procedures.jobs import as_seen
 from engine.runtime.processes import AGENT_AWAY_SINCE
-from engine.sources.base import SlotState
+from engine.sources.base import SlotState, SourceProblem
 from engine.sources.registry import Sources
 
 SOURCE_SECONDS = 2.0
 """How long the status waits for sources, all together."""
+TRACKING_SECONDS = 15.0
+"""How long tracked tables that were found in order are taken to be so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class StatusReader:
         self._sources = sources
         self._processes = processes
         self._clock = clock
+        self._tracking_known: dict[str, tuple[float, Sequence[SourceProblem]]] = {}
 
     def read(self) -> EngineStatus:
         """The status now. Raises ControlUnreachable; nothing else keeps it from answering."""
@@ -150,11 +154,22 @@ class StatusReader:
     def _look(self, database: SourceDatabase) -> _Look:
         log = self._sources.log(database)
         try:
-            return _Look(log.slot_state(), log.log_end(), None)
+            return _Look(log.slot_state(), log.log_end(), None, self._tracking(database))
         except CdcError as error:
             return _Look(None, None, str(error))
         finally:
             log.close()
+
+    def _tracking(self, database: SourceDatabase) -> Sequence[SourceProblem]:
+        """Asked now and then: it takes a connection of its own, and pages ask every few seconds."""
+        at, known = self._tracking_known.get(database.name, (-TRACKING_SECONDS, ()))
+        if time.monotonic() - at < TRACKING_SECONDS:
+            return known
+        instances = self._control.instances.list(database.name)
+        problems = tuple(self._sources.admin(database).tracking_problems(instances))
+        # What is wrong is looked at again until it is mended.
+        self._tracking_known[database.name] = (-TRACKING_SECONDS if problems else time.monotonic(), problems)
+        return problems
 
     def _facts(self, database: SourceDatabase, look: _Look) -> DatabaseFacts:
         newest = self._control.sessions.list(database.name, limit=1)
@@ -168,6 +183,7 @@ class StatusReader:
             slot=look.slot,
             log_end=look.log_end,
             unreachable=look.unreachable,
+            tracking_problems=look.tracking_problems,
         )
 
 
@@ -178,6 +194,7 @@ class _Look:
     slot: SlotState | None
     log_end: Lsn | None
     unreachable: str | None
+    tracking_problems: Sequence[SourceProblem] = ()
 
 
 def _agent_awaited_since(processes: Sequence[ProcessStatus]) -> datetime | None:

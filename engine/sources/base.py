@@ -380,6 +380,10 @@ class SourceAdmin(Protocol):
         """What keeps this database from being captured; empty when nothing does."""
         ...
 
+    def tracking_problems(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
+        """What keeps tracked tables from being captured as they should: they are gone, or were changed."""
+        ...
+
     def tables(self) -> Sequence[SourceTable]:
         """Every table of the database that could be tracked, by schema and name."""
         ...

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS
@@ -440,3 +441,47 @@ def test_whoever_owns_a_table_may_alter_it_while_it_is_tracked(workbench):
     finally:
         workbench.sql("RESET ROLE")
         workbench.sql("DROP OWNED BY plain_owner CASCADE; DROP ROLE plain_owner")
+
+
+@pytest.mark.parametrize(
+    ("statement", "verdict", "fix"),
+    [
+        (
+            "ALTER TABLE t REPLICA IDENTITY DEFAULT",
+            "attention",
+            "ALTER TABLE public.t REPLICA IDENTITY FULL;",
+        ),
+        (
+            "ALTER PUBLICATION highwater DROP TABLE t",
+            "failing",
+            "highwater disable -d db public.t --capture-instance public_t; highwater enable -d db public.t",
+        ),
+        ("DROP TABLE t", "attention", "highwater disable -d db public.t --capture-instance public_t"),
+    ],
+)
+def test_what_nobody_refuses_is_a_finding(workbench, untold, statement, verdict, fix):
+    workbench.sql(statement)
+    findings = {finding.fix: str(finding.verdict) for finding in workbench.engine.status().findings}
+    assert findings[fix] == verdict
+
+
+def test_a_crash_after_the_conversion_changes_nothing(workbench, t):
+    workbench.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    workbench.sql("ALTER TABLE t ALTER n TYPE bigint")
+    workbench.sql("INSERT INTO t VALUES (2, 'b', 3000000000)")
+
+    class CrashedError(Exception):
+        pass
+
+    class Crash(CrashPoints):
+        def reach(self, point: CrashPoint) -> None:
+            if point is CrashPoint.BEFORE_PUBLISHING:
+                raise CrashedError
+
+    for _ in range(2):
+        with pytest.raises(CrashedError):
+            workbench.drain(workbench.scan(crash=Crash()))
+    assert described(workbench).columns[2].column_type == "integer"
+    workbench.drain()
+    assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 3000000000)]
+    assert history(workbench) == [("ALTER TABLE t ALTER n TYPE bigint", True)]

@@ -68,6 +68,11 @@ class PostgresAdmin:
         with self._connected() as connection:
             return list(fitness.problems(connection, self._slot))
 
+    def tracking_problems(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
+        """What keeps tracked tables from being captured as they should: they are gone, or were changed."""
+        with self._connected() as connection:
+            return list(fitness.tracking_problems(connection, self._database, instances))
+
     def tables(self) -> Sequence[SourceTable]:
         """Every table of the database that could be tracked, by schema and name."""
         with self._connected() as connection:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from psycopg import sql
 
+from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import SourceProblem
 from engine.sources.postgres.connection import Connection
 from engine.sources.postgres.names import DDL_TRIGGER, DROP_TRIGGER, EVENT_TRIGGERS, PUBLICATION
@@ -48,6 +49,14 @@ ORDER BY 1
 """
 
 
+_TRACKED = """
+SELECT c.oid, EXISTS (
+    SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    WHERE p.pubname = %s AND r.prrelid = c.oid)
+FROM pg_class c WHERE c.oid = ANY(%s::oid[])
+"""
+
+
 def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
     """Everything that is wrong, fatal or not."""
     if connection.info.server_version < OLDEST_VERSION:
@@ -74,10 +83,39 @@ def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
             f"GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO {role};",
             fatal=False,
         )
+    yield from _not_full(connection)
+
+
+def tracking_problems(
+    connection: Connection, database: str, instances: Sequence[CaptureInstance]
+) -> Iterator[SourceProblem]:
+    """Tracked tables that are gone, not published any more, or do not log whole old rows.
+
+    Event triggers refuse all of it; a role that may not create them has to be told.
+    """
+    found = {
+        oid: published
+        for oid, published in connection.execute(
+            _TRACKED, [PUBLICATION, [instance.source_object_id for instance in instances]]
+        ).fetchall()
+    }
+    for instance in instances:
+        table = f"{instance.source_schema}.{instance.source_table}"
+        again = f"highwater disable -d {database} {table} --capture-instance {instance.capture_instance}"
+        if instance.source_object_id not in found:
+            problem = f"Table {table} of capture instance {instance.capture_instance} was dropped."
+            yield SourceProblem("dropped table", problem, again, fatal=False)
+        elif not found[instance.source_object_id]:
+            problem = f"Table {table} was taken out of publication {PUBLICATION}: it is not captured."
+            yield SourceProblem("publication", problem, f"{again}; highwater enable -d {database} {table}")
+    yield from _not_full(connection)
+
+
+def _not_full(connection: Connection) -> Iterator[SourceProblem]:
     for (table,) in connection.execute(_NOT_FULL, [PUBLICATION]).fetchall():
         yield SourceProblem(
             "replica identity",
-            f"{table} is tracked, but does not log whole old rows: before images lack columns.",
+            f"{table} is tracked, but does not log whole old rows: an update or delete stops capture.",
             f"ALTER TABLE {table} REPLICA IDENTITY FULL;",
             fatal=False,
         )
