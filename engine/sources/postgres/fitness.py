@@ -94,7 +94,7 @@ def tracking_problems(
     Event triggers refuse all of it; a role that may not create them has to be told.
     """
     oids = [instance.source_object_id for instance in instances]
-    found = dict(connection.execute(_TRACKED, [PUBLICATION, oids]).fetchall())
+    found: dict[int, bool] = dict(connection.execute(_TRACKED, [PUBLICATION, oids]).fetchall())
     for instance in instances:
         table = f"{instance.source_schema}.{instance.source_table}"
         again = f"highwater disable -d {database} {table} --capture-instance {instance.capture_instance}"
