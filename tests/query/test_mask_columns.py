@@ -1,5 +1,8 @@
 """The bit of a whole column of masks, against the answer for one mask."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +30,9 @@ def test_every_mask_and_position_is_answered_as_one_mask_is(
     assert {row[0]: list(row[1:]) for row in bits} == expected
 
 
-def test_as_text_over_connect_and_for_another_column(connect_endpoint: ConnectEndpoint) -> None:
+def test_as_text_over_connect_and_for_another_column(
+    spark: SparkSession, connect_endpoint: ConnectEndpoint
+) -> None:
     client = connect_session(connect_endpoint)
     try:
         rows = client.sql("SELECT X'0100' AS `my mask`")
@@ -35,6 +40,27 @@ def test_as_text_over_connect_and_for_another_column(connect_endpoint: ConnectEn
     finally:
         client.stop()
     assert [column[0].as_py() for column in found.columns] == [False, True, False]
+
+
+CLIENT = """
+import sys
+from engine.lake.spark import ConnectEndpoint, connect_session
+from engine.query.mask_columns import is_bit_set
+
+session = connect_session(ConnectEndpoint(int(sys.argv[1]), sys.argv[2]))
+rows = session.sql("SELECT X'0100' AS `__$update_mask`")
+print([bool(value) for value in rows.select(is_bit_set(1), is_bit_set(9)).collect()[0]])
+"""
+
+
+def test_a_client_process_makes_columns_for_its_own_session(
+    spark: SparkSession, connect_endpoint: ConnectEndpoint
+) -> None:
+    arguments = [str(connect_endpoint.port), connect_endpoint.token]
+    client = subprocess.run(
+        [sys.executable, "-c", CLIENT, *arguments], capture_output=True, text=True, check=False
+    )
+    assert client.stdout.strip() == "[False, True]", client.stderr
 
 
 @pytest.mark.parametrize("position", [0, -1, 1025])
