@@ -256,6 +256,14 @@ def test_tables_are_described_with_columns_and_indexes(plain: PostgresAdmin, pla
     assert plain.table("sales", "nothing") is None
 
 
+def test_a_key_that_is_checked_late_identifies_no_row(plain: PostgresAdmin, plain_dsn: str) -> None:
+    run(plain_dsn, "CREATE TABLE late (id int PRIMARY KEY DEFERRABLE, code text UNIQUE DEFERRABLE)")
+    table = plain.table("public", "late")
+    assert table is not None
+    assert table.primary_key is None
+    assert [index.is_unique for index in table.indexes] == [False, False]
+
+
 def test_an_unreachable_server_says_so() -> None:
     admin = PostgresAdmin("postgresql://nobody@localhost:1/none?connect_timeout=1", "s", "shop")
     with pytest.raises(SourceUnreachable, match="'shop' cannot be reached"):

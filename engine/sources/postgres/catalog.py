@@ -27,9 +27,11 @@ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
 
-# A partial index, or one over an expression, identifies no row.
+# A partial index, or one over an expression, identifies no row; nor does one that is checked at the end of
+# a statement or later: until then two rows may have one key, and the log may insert it before it is free.
 _INDEXES = """
-SELECT i.indrelid, c.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL,
+SELECT i.indrelid, c.relname, i.indisprimary AND i.indimmediate,
+       i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate,
        i.indisvalid,
        ARRAY(SELECT a.attname::text
              FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
