@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
@@ -18,76 +17,27 @@ from structlog.testing import capture_logs
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from engine.sources.base import LogPiece, ReadLimit
 from engine.sources.postgres.admin import PostgresAdmin
-from engine.sources.postgres.connection import connect
 from engine.sources.postgres.log import PostgresLog
 from tests.sources.conftest import EVERYTHING, Source
-from tests.sources.type_samples import ALL, CAST, COLUMNS, ELEMENTWISE, NATIVE, SETUP, TEXTS
+from tests.sources.type_samples import COLUMNS, comparable, create_table, insert_samples, selected
 
 
 @pytest.fixture
 def typed(source: Source) -> Source:
     """A tracked table ``v`` with a column of every type."""
-    source.sql("SET datestyle = 'SQL, DMY'")
-    source.sql("SET timezone = 'America/New_York'")
-    source.sql("SET intervalstyle = 'iso_8601'")
-    for statement in SETUP:
-        source.sql(statement)
-    columns = ", ".join(f"{name} {type_}" for type_, name in COLUMNS.items())
-    source.sql(f"CREATE TABLE v (id int PRIMARY KEY, {columns})")
+    create_table(source.connection)
     source.track("v")
     source.pieces()
     return source
-
-
-def insert_samples(source: Source) -> int:
-    """One row for each place in the lists of samples, NULL where a list is shorter."""
-    rows = list(itertools.zip_longest(*ALL.values()))
-    source.sql("SET datestyle = 'ISO, YMD'")
-    source.sql("SET intervalstyle = 'postgres'")
-    casts = ", ".join(f"%s::{type_}" for type_ in ALL)
-    for number, values in enumerate(rows):
-        source.sql(f"INSERT INTO v VALUES ({number}, {casts})", *values)
-    return len(rows)
 
 
 def quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def selected(dsn: str) -> list[dict[str, Any]]:
-    """The table as the server gives it, texts by the output function in the settings the reader promises."""
-    columns = [
-        f"CASE WHEN {name} IS DISTINCT FROM NULL THEN format('%s', {name}) END AS {name}"
-        for name in map(COLUMNS.__getitem__, TEXTS)
-    ]
-    columns += [f"{_texts_of_elements(COLUMNS[type_])} AS {COLUMNS[type_]}" for type_ in ELEMENTWISE]
-    columns += [COLUMNS[type_] for type_ in NATIVE if type_ not in CAST]
-    columns += [f"{COLUMNS[type_]}::{cast} AS {COLUMNS[type_]}" for type_, cast in CAST.items()]
-    with connect(dsn, "test", "test") as connection:
-        cursor = connection.cursor(row_factory=psycopg.rows.dict_row)
-        return cursor.execute(
-            f"SELECT id, {', '.join(columns)} FROM public.v ORDER BY id".encode()
-        ).fetchall()
-
-
-def _texts_of_elements(column: str) -> str:
-    element = f"CASE WHEN {column}[i] IS DISTINCT FROM NULL THEN format('%s', {column}[i]) END"
-    texts = f"ARRAY(SELECT {element} FROM generate_subscripts({column}, 1) i)"
-    return f"CASE WHEN {column} IS NOT NULL THEN {texts} END"
-
-
-def comparable(value: Any) -> Any:
-    """NaN equals itself, -0.0 differs from 0.0; timestamps of one moment are equal."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC) if value.tzinfo else value
-    return [comparable(item) for item in value] if isinstance(value, list) else value
-
-
 @pytest.mark.parametrize("binary", [True, False])
 def test_every_type_comes_as_select_gives_it_in_every_image(typed: Source, binary: bool) -> None:
-    count = insert_samples(typed)
+    count = insert_samples(typed.connection)
     first = selected(typed.dsn)
     assignments = ", ".join(f"{name} = other.{name}" for name in COLUMNS.values())
     typed.sql(
@@ -116,7 +66,7 @@ def images_by_operation(pieces: list[LogPiece]) -> dict[int, list[dict[str, Any]
 
 
 def test_source_types_are_the_servers_own_words(typed: Source) -> None:
-    insert_samples(typed)
+    insert_samples(typed.connection)
     (piece,) = [typed.pieces()[0]]
     found = typed.admin.table("public", "v")
     assert found is not None

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from engine.sources.postgres.connection import Connection, connect
+
 EVERY_PLANE = "".join(
     chr(plane << 16 | place) for plane in range(17) for place in (0x0001, 0xA000, 0xD7FF, 0xE000, 0xFFFF)
 )
@@ -215,3 +223,58 @@ ELEMENTWISE = {
 ALL = {**NATIVE, **CAST_SAMPLES, **TEXTS, **ELEMENTWISE}
 COLUMNS = {type_: f"c{number}" for number, type_ in enumerate(ALL)}
 """A column's name for each type."""
+
+
+def create_table(connection: Connection) -> None:
+    """Table ``v`` with a column of every type, in a session whose own texts are none of ours."""
+    for statement in (
+        "SET datestyle = 'SQL, DMY'",
+        "SET timezone = 'America/New_York'",
+        "SET intervalstyle = 'iso_8601'",
+        *SETUP,
+    ):
+        connection.execute(statement.encode())
+    columns = ", ".join(f"{name} {type_}" for type_, name in COLUMNS.items())
+    connection.execute(f"CREATE TABLE v (id int PRIMARY KEY, {columns})".encode())
+
+
+def insert_samples(connection: Connection) -> int:
+    """One row for each place in the lists of samples, NULL where a list is shorter."""
+    rows = list(itertools.zip_longest(*ALL.values()))
+    connection.execute("SET datestyle = 'ISO, YMD'")
+    connection.execute("SET intervalstyle = 'postgres'")
+    casts = ", ".join(f"%s::{type_}" for type_ in ALL)
+    for number, values in enumerate(rows):
+        connection.execute(f"INSERT INTO v VALUES ({number}, {casts})".encode(), values)
+    return len(rows)
+
+
+def selected(dsn: str) -> list[dict[str, Any]]:
+    """The table as the server gives it, texts by the output function in the settings the reader promises."""
+    columns = [
+        f"CASE WHEN {name} IS DISTINCT FROM NULL THEN format('%s', {name}) END AS {name}"
+        for name in map(COLUMNS.__getitem__, TEXTS)
+    ]
+    columns += [f"{_texts_of_elements(COLUMNS[type_])} AS {COLUMNS[type_]}" for type_ in ELEMENTWISE]
+    columns += [COLUMNS[type_] for type_ in NATIVE if type_ not in CAST]
+    columns += [f"{COLUMNS[type_]}::{cast} AS {COLUMNS[type_]}" for type_, cast in CAST.items()]
+    with connect(dsn, "test", "test") as connection:
+        cursor = connection.cursor(row_factory=psycopg.rows.dict_row)
+        return cursor.execute(
+            f"SELECT id, {', '.join(columns)} FROM public.v ORDER BY id".encode()
+        ).fetchall()
+
+
+def _texts_of_elements(column: str) -> str:
+    element = f"CASE WHEN {column}[i] IS DISTINCT FROM NULL THEN format('%s', {column}[i]) END"
+    texts = f"ARRAY(SELECT {element} FROM generate_subscripts({column}, 1) i)"
+    return f"CASE WHEN {column} IS NOT NULL THEN {texts} END"
+
+
+def comparable(value: Any) -> Any:
+    """NaN equals itself, -0.0 differs from 0.0; timestamps of one moment are equal."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value
+    return [comparable(item) for item in value] if isinstance(value, list) else value
