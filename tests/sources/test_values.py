@@ -136,6 +136,34 @@ def test_what_the_lake_cannot_hold_is_replaced_and_said(source: Source, type_: s
         assert said["values"] == VALUES.get(type_, len(BEYOND[type_]))
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_arrays_of_domains_over_arrays_keep_both_levels(source: Source, binary: bool) -> None:
+    source.sql("CREATE DOMAIN ids AS int[]")
+    source.sql("CREATE TYPE mood AS ENUM ('so so', 'é')")
+    source.sql("CREATE DOMAIN moods AS mood[]")
+    source.sql("CREATE DOMAIN prices AS numeric(6,2)[]")
+    source.sql("CREATE DOMAIN spans AS interval[]")
+    source.sql("CREATE TABLE t (id int PRIMARY KEY, a ids[], b moods[], c prices[], d spans[])")
+    source.track("t")
+    source.pieces()
+    source.log._binary = binary
+    values = ("ARRAY['{1,NULL}', '{}', NULL]::ids[]", """ARRAY['{"so so",NULL}', '{é}']::moods[]""")
+    values += ("ARRAY['{1.5,-2}']::prices[]", "ARRAY['{1 day,infinity}', NULL]::spans[]")
+    source.sql(f"INSERT INTO t VALUES (1, {', '.join(values)})")
+    source.sql("INSERT INTO t VALUES (2, '{}', NULL, '{}', NULL)")
+    assert source.rows() == [
+        (
+            2,
+            1,
+            [[1, None], [], None],
+            [["so so", None], ["é"]],
+            [[Decimal("1.50"), Decimal("-2.00")]],
+            [["1 day", "infinity"], None],
+        ),
+        (2, 2, [], None, [], None),
+    ]
+
+
 def test_a_type_that_is_gone_gives_its_bytes(source: Source) -> None:
     source.sql("CREATE TYPE pair AS (a int, b text)")
     source.sql("CREATE TABLE t (id int PRIMARY KEY, v pair, w int)")
