@@ -60,6 +60,12 @@ class Server:
         assert (list(map(repr, binary)), replaced) == (list(map(repr, from_text[0])), from_text[1])
         return binary, replaced
 
+    def texts_as(self, type_: str, result: pq.PGresult) -> list[bytes]:
+        """Texts of binary values that are said to be of another type; none may be unreadable."""
+        (oid,) = cells(self.asked("{}::regtype::oid", [type_]))
+        (column,) = self._catalog.column_types([(int(oid or b""), -1)])
+        return self._values.texts(column, [cell for cell in cells(result) if cell is not None], pytest.fail)
+
     def _decoded(self, result: pq.PGresult, kind: int) -> tuple[list[Any], Replaced]:
         (column,) = self._catalog.column_types([(result.ftype(0), result.fmod(0))])
         replaced: Replaced = Counter()
@@ -90,6 +96,7 @@ def server(postgres: EmbeddedPostgres) -> Iterator[Server]:
         connection.execute("CREATE DATABASE properties")
     with connect(postgres.dsn("properties"), "test", "test") as connection:
         connection.execute("CREATE TYPE public.pair AS (a int, b text)")
+        connection.execute("CREATE TYPE public.pair_now AS (a int, b text, c int)")
         yield Server(connection)
 
 
@@ -242,10 +249,7 @@ def arrays(draw: st.DrawFn, element: str) -> tuple[list[int], list[int], list[st
 
 def literal(lowers: list[int], sizes: list[int], items: list[str | None], delimiter: str) -> str:
     """An array as PostgreSQL reads it."""
-    texts = [
-        "NULL" if item is None else '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for item in items
-    ]
+    texts = ["NULL" if item is None else quoted(item) for item in items]
     for size in reversed(sizes):
         texts = [
             "{" + delimiter.join(texts[start : start + size]) + "}" for start in range(0, len(texts), size)
@@ -283,3 +287,26 @@ def stored(item: Any) -> str | None:
     if item is None:
         return None
     return format(item, "f") if isinstance(item, Decimal) else str(item)
+
+
+# Composites
+
+spaces = st.text(st.sampled_from(' \t\n\v\f\r"\\(),'), max_size=4)
+
+
+@ROUNDS
+@given(fields=st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | plain_text | spaces), min_size=1))
+def test_a_composite_of_earlier_fields_reads_as_it_did(
+    server: Server, fields: list[tuple[int | None, str | None]]
+) -> None:
+    inputs = [
+        f"({'' if number is None else number},{'' if text is None else quoted(text)})"
+        for number, text in fields
+    ]
+    earlier = server.asked("{}::public.pair", inputs, pq.Format.BINARY)
+    texts = [text.decode() for text in server.texts_as("public.pair_now", earlier)]
+    assert texts == server.texts("{}::public.pair", inputs)
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

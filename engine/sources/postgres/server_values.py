@@ -5,25 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from struct import Struct
 
 import psycopg
 from psycopg import pq, sql
-from psycopg.pq.abc import PGresult
 
 from engine.sources.postgres.columns import Replaced
 from engine.sources.postgres.connection import Connection, configure, unreachable
-from engine.sources.postgres.types import TEXT, ColumnType
+from engine.sources.postgres.types import TEXT, ColumnType, Form, TypeCatalog
 
 UNREADABLE = "values kept as hex digits: the server cannot read their type"
 
 _TEXT_ARRAY = 1009
 # format() calls the output function; a cast to text may differ from it (inet, char(n)).
 _TEXTS = "SELECT format('%s', v) FROM unnest($1) AS v"
+_TEXT = "SELECT format('%s', $1)"
 _ARRAYS_OF_TEXTS = "SELECT v::text[] FROM unnest($1) AS v"
 _UNREADABLE = ("0A", "22", "23", "42", "XX")
 """Classes of errors by which the server says that it can't read a value, rather than that it is unwell."""
 _OF_SINGLE_VALUES = ("22", "23", "42804")
 """Of these, what may be wrong with some values only: a label, a check, a composite's fields."""
+_FIELD_HEAD = Struct(">Ii")
+_FIELD_TO_DOUBLE = re.compile(rb'(["\\])')
+_FIELD_TO_QUOTE = re.compile(rb'["\\(), \t\n\r\v\f]')
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
@@ -33,12 +37,13 @@ class PostgresValues:
     def __init__(self, connection: Connection, database: str) -> None:
         self._connection = connection
         self._database = database
+        self._catalog = TypeCatalog(connection)
 
     def texts(self, column: ColumnType, values: list[bytes], replaced: Replaced) -> list[bytes]:
         """The output function's text (UTF-8) of values in binary form.
 
-        A value that the server no longer knows (its type dropped or altered since) gives ``\\x`` and hex
-        digits, and ``replaced`` is told.
+        A value that the server can't read (say, of a type dropped since) gives ``\\x`` and hex digits, and
+        ``replaced`` is told.
         """
         texts = self._texts_known(column, values)
         if unreadable := texts.count(None):
@@ -56,10 +61,36 @@ class PostgresValues:
             state = error.sqlstate or ""
             if not state.startswith(_UNREADABLE):
                 raise
-            if len(values) == 1 or not state.startswith(_OF_SINGLE_VALUES):
+            if not state.startswith(_OF_SINGLE_VALUES):
                 return [None] * len(values)
+            if len(values) == 1:
+                return [self._record(column, values[0])]
             half = len(values) // 2
             return [*self._texts_known(column, values[:half]), *self._texts_known(column, values[half:])]
+
+    def _record(self, column: ColumnType, value: bytes) -> bytes | None:
+        """A composite value's text from its fields: the type may have others now. None if it is none."""
+        row = self._connection.execute("SELECT typtype = 'c' FROM pg_type WHERE oid = %s", [column.oid])
+        if row.fetchone() != (True,):
+            return None
+        texts: list[bytes] = []
+        for oid, field in _fields(value):
+            text = b"" if field is None else self._field(oid, field)
+            if text is None:
+                return None
+            texts.append(text if field is None else _quoted_field(text))
+        return b"(" + b",".join(texts) + b")"
+
+    def _field(self, oid: int, value: bytes) -> bytes | None:
+        (type_,) = self._catalog.column_types([(oid, -1)])
+        if type_.form is Form.TEXT:
+            return value
+        try:
+            return self._executed(_TEXT, value, type_.oid)[0]
+        except psycopg.Error as error:
+            if not (error.sqlstate or "").startswith(_UNREADABLE):
+                raise
+            return self._record(type_, value)
 
     def binaries(self, column: ColumnType, texts: list[bytes]) -> list[bytes]:
         """The binary form of values given as text; see `ServerValues`."""
@@ -85,17 +116,22 @@ class PostgresValues:
         return str(row[0])
 
     def _converted(self, query: str, array_oid: int, element_oid: int, values: list[bytes]) -> list[bytes]:
-        converted: list[bytes] = []
-        for batch in _batches(values):
-            parameter = _binary_array(element_oid, batch)
-            with unreachable(self._database), self._unchecked():
-                result = self._connection.pgconn.exec_params(
-                    query.encode(), [parameter], [array_oid], [pq.Format.BINARY], pq.Format.BINARY
-                )
-                if result.status != pq.ExecStatus.TUPLES_OK:
-                    raise psycopg.errors.error_from_result(result)
-            converted.extend(_column(result))
-        return converted
+        batches = _batches(values)
+        return [
+            value
+            for batch in batches
+            for value in self._executed(query, _binary_array(element_oid, batch), array_oid)
+        ]
+
+    def _executed(self, query: str, parameter: bytes, oid: int) -> list[bytes]:
+        """The first column of a query of one parameter, all in binary form."""
+        with unreachable(self._database), self._unchecked():
+            result = self._connection.pgconn.exec_params(
+                query.encode(), [parameter], [oid], [pq.Format.BINARY], pq.Format.BINARY
+            )
+            if result.status != pq.ExecStatus.TUPLES_OK:
+                raise psycopg.errors.error_from_result(result)
+        return [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
 
     @contextmanager
     def _unchecked(self) -> Iterator[None]:
@@ -125,8 +161,21 @@ def _with_commas(text: bytes, delimiter: bytes) -> bytes:
     return bounds + brace + token.sub(rewritten, elements)
 
 
-def _column(result: PGresult) -> list[bytes]:
-    return [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
+def _fields(record: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Type and value of each field of a composite in binary form."""
+    place = 4
+    for _ in range(int.from_bytes(record[:4], "big")):
+        oid, length = _FIELD_HEAD.unpack_from(record, place)
+        place += _FIELD_HEAD.size
+        yield oid, None if length < 0 else record[place : place + length]
+        place += max(length, 0)
+
+
+def _quoted_field(text: bytes) -> bytes:
+    """A field as record_out writes it."""
+    if text and not _FIELD_TO_QUOTE.search(text):
+        return text
+    return b'"' + _FIELD_TO_DOUBLE.sub(rb"\1\1", text) + b'"'
 
 
 def _batches(values: list[bytes]) -> list[list[bytes]]:
