@@ -1,8 +1,10 @@
 """Every type at its extremes, from the source to the rows that Spark reads."""
 
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from engine.lake.publisher import Publisher
 from tests.sources.type_samples import COLUMNS, comparable, create_table, insert_samples, selected
@@ -43,10 +45,36 @@ def test_50_mb_of_bytea_reach_the_lake_whole(workbench):
     drain()
     path = workbench.lake.change_table(instance.database, instance.capture_instance)
     rows = workbench.spark.read.format("delta").load(path).orderBy("`__$start_lsn`", "`__$operation`")
-    found = rows.selectExpr("`__$operation`", "n", "length(data)", "md5(data)").collect()
+    found = rows.selectExpr("`__$operation`", "`__$update_mask`", "n", "length(data)", "md5(data)").collect()
     ((checksum,),) = workbench.sql("SELECT md5(data) FROM files")
     assert [tuple(row) for row in found] == [
-        (INSERT, 1, LARGE, checksum),
-        (OLD, 1, LARGE, checksum),
-        (NEW, 2, LARGE, checksum),
+        (INSERT, b"\x07", 1, LARGE, checksum),
+        (OLD, b"\x02", 1, LARGE, checksum),
+        (NEW, b"\x02", 2, LARGE, checksum),
     ]
+
+
+def test_an_update_between_values_that_the_lake_cannot_tell_apart_gives_no_rows(workbench):
+    workbench.sql("CREATE TABLE t (id int PRIMARY KEY, until timestamptz, n int)")
+    instance = workbench.enable("t")
+    workbench.sql("INSERT INTO t VALUES (1, 'infinity', 1)")
+    workbench.sql("UPDATE t SET until = '20000-01-01 00:00:00+00'")
+    workbench.sql("UPDATE t SET until = 'infinity', n = 2")
+    workbench.sql("UPDATE t SET until = '-infinity'")
+    with capture_logs() as logs:
+        workbench.drain()
+    rows = [
+        (row["__$operation"], row["__$update_mask"], row["until"], row["n"])
+        for row in workbench.rows(instance)
+    ]
+    last, first = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
+    assert rows == [
+        (INSERT, b"\x07", last, 1),
+        (OLD, b"\x04", last, 1),
+        (NEW, b"\x04", last, 2),
+        (OLD, b"\x02", last, 2),
+        (NEW, b"\x02", first, 2),
+    ]
+    said = [line for line in logs if "nearest the lake holds" in line["event"]]
+    assert [(line["table"], line["column"]) for line in said] == [("public.t", "until")] * len(said)
+    assert sum(line["values"] for line in said) == 7

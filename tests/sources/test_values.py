@@ -179,6 +179,26 @@ def test_a_type_that_is_gone_gives_its_bytes(source: Source) -> None:
     assert "hex digits" in logs[0]["event"]
 
 
+def test_what_the_server_reads_in_no_form_is_its_text_or_its_bytes(source: Source) -> None:
+    source.sql("CREATE TABLE plain AS SELECT n, n / 2 AS half, n % 3 AS rest FROM generate_series(1, 90) n")
+    source.sql("ALTER TABLE plain ALTER n SET DEFAULT 7")
+    source.sql("CREATE STATISTICS known (ndistinct, dependencies, mcv) ON half, rest FROM plain")
+    source.sql("ANALYZE plain")
+    source.sql("CREATE TABLE t (tree pg_node_tree, n pg_ndistinct, d pg_dependencies, m pg_mcv_list)")
+    source.track("t")
+    source.pieces()
+    tree = "(SELECT adbin FROM pg_attrdef WHERE adrelid = 'plain'::regclass)"
+    statistics = "stxdndistinct, stxddependencies, stxdmcv FROM pg_statistic_ext_data"
+    source.sql(f"INSERT INTO t SELECT {tree}, {statistics}")
+    ((text,),) = source.sql("SELECT tree::text FROM t")
+    bytes_of = "SELECT pg_ndistinct_send(n), pg_dependencies_send(d), pg_mcv_list_send(m) FROM t"
+    with capture_logs() as logs:
+        rows = source.rows()
+    assert rows == [(2, text, *("\\x" + value.hex() for value in source.sql(bytes_of)[0]))]
+    assert [said["column"] for said in logs] == ["n", "d", "m"]
+    assert all("hex digits" in said["event"] for said in logs)
+
+
 def test_a_type_without_a_binary_form_turns_the_reader_to_text(source: Source) -> None:
     source.sql("CREATE TABLE t (id int PRIMARY KEY, rights aclitem[], at timestamptz)")
     source.track("t")

@@ -16,6 +16,7 @@ import pyarrow as pa
 from engine.sources.postgres.connection import Connection
 
 BOOL, BYTEA, NAME, INT8, INT2, INT4, TEXT, JSON, FLOAT4, FLOAT8 = 16, 17, 19, 20, 21, 23, 25, 114, 700, 701
+PG_NODE_TREE = 194
 BPCHAR, VARCHAR, DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, UUID, JSONB = (
     1042,
     1043,
@@ -100,6 +101,8 @@ _FIXED: dict[int, tuple[str, pa.DataType, Form]] = {
     BPCHAR: ("string", pa.string(), Form.TEXT),
     NAME: ("string", pa.string(), Form.TEXT),
     JSON: ("string", pa.string(), Form.TEXT),
+    # The server gives it as text, but takes it back in no form.
+    PG_NODE_TREE: ("string", pa.string(), Form.TEXT),
     JSONB: ("string", pa.string(), Form.JSONB),
     UUID: ("string", pa.string(), Form.UUID),
 }
