@@ -144,7 +144,10 @@ class Engine:
         return self._databases.dsn(database)
 
     def enable_db(self, database: str) -> None:
-        """sys.sp_cdc_enable_db. Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, CdcSchemaExists."""
+        """sys.sp_cdc_enable_db.
+
+        Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, SystemDatabase, CdcSchemaExists.
+        """
         self._databases.enable(database)
 
     def disable_db(self, database: str) -> None:
@@ -283,7 +286,9 @@ class Engine:
 
         return LsnTimeMapping(self._spark(), self._lake, database, high).map_lsn_to_time(lsn)
 
-    def map_time_to_lsn(self, database: str, operator: str, time: datetime | None) -> Lsn | None:
+    def map_time_to_lsn(
+        self, database: str, relational_operator: str, tracking_time: datetime | None
+    ) -> Lsn | None:
         """sys.fn_cdc_map_time_to_lsn; None where no commit stands so. A time without a zone is UTC.
 
         Raises InvalidTimeOperator.
@@ -292,7 +297,7 @@ class Engine:
         from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
 
         mapping = LsnTimeMapping(self._spark(), self._lake, database, high)
-        return mapping.map_time_to_lsn(operator, time)
+        return mapping.map_time_to_lsn(relational_operator, tracking_time)
 
     def lsn_time_mapping(self, database: str) -> DataFrame:
         """cdc.lsn_time_mapping as far as it is published."""
@@ -418,14 +423,14 @@ class Engine:
     # Update masks; over a column of masks: `engine.query.mask_columns`
 
     def get_column_ordinal(
-        self, database: str, capture_instance: str, column: str, principal: str | None = None
+        self, database: str, capture_instance: str, column_name: str, principal: str | None = None
     ) -> int | None:
         """sys.fn_cdc_get_column_ordinal: the column's 1-based place among the captured ones, and in masks.
 
         None for an unknown instance or column, or one the principal may not read: not documented; NULL is
         what a lookup in cdc.captured_columns gives.
         """
-        return self._metadata.column_ordinal(database, capture_instance, column, principal)
+        return self._metadata.column_ordinal(database, capture_instance, column_name, principal)
 
     @staticmethod
     def is_bit_set(position: int, update_mask: bytes | None) -> bool:
@@ -436,12 +441,14 @@ class Engine:
         self,
         database: str,
         capture_instance: str,
-        column: str,
+        column_name: str,
         update_mask: bytes | None,
         principal: str | None = None,
     ) -> bool | None:
         """sys.fn_cdc_has_column_changed: `is_bit_set` by the column's name; None where it has no ordinal."""
-        return self._metadata.has_column_changed(database, capture_instance, column, update_mask, principal)
+        return self._metadata.has_column_changed(
+            database, capture_instance, column_name, update_mask, principal
+        )
 
     # Jobs
 
@@ -452,6 +459,47 @@ class Engine:
         there is no cleanup job: a row that nobody runs would promise what does not happen.
         """
         return self._jobs.list(database)
+
+    def add_job(
+        self,
+        database: str,
+        job_type: str | None,
+        start_job: bool = True,
+        maxtrans: int | None = None,
+        maxscans: int | None = None,
+        continuous: bool | None = None,
+        pollinginterval: int | None = None,
+        retention: int | None = None,
+        threshold: int | None = None,
+    ) -> None:
+        """sys.sp_cdc_add_job, for a capture job that was dropped or must be there before the first table.
+
+        None: 500 transactions a cycle, 10 cycles, continuous, 5 seconds. The job starts with ``start_job``
+        as soon as the agent sees it. Raises ParameterEmpty, JobTypeUnsupported, NotABit,
+        MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit, PollingIntervalOutOfRange,
+        CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, CaptureParametersForCleanup;
+        JobNotAdded (22836) where there is one; CleanupNotRun for a cleanup job, which this version lacks.
+        """
+        self._jobs.add(
+            database,
+            job_type,
+            start_job,
+            maxtrans,
+            maxscans,
+            continuous,
+            pollinginterval,
+            retention,
+            threshold,
+        )
+
+    def drop_job(self, database: str, job_type: str | None) -> None:
+        """sys.sp_cdc_drop_job: the agent stops the job and forgets its parameters.
+
+        Without a job the agent still looks at the log now and then, so that the source need not keep it
+        for ever: to keep changes in the log, stop the job instead. The next table enabled adds the job
+        again. Raises ParameterEmpty, JobTypeUnsupported, JobMissing.
+        """
+        self._jobs.drop(database, job_type)
 
     def start_job(self, database: str, job_type: str = JobType.CAPTURE) -> None:
         """sys.sp_cdc_start_job: returns when the agent says that it runs.
@@ -476,13 +524,18 @@ class Engine:
         maxscans: int | None = None,
         continuous: bool | None = None,
         pollinginterval: int | None = None,
+        retention: int | None = None,
+        threshold: int | None = None,
     ) -> None:
         """sys.sp_cdc_change_job; None leaves a value as it is. Takes effect after stop and start.
 
-        Raises JobMissing, MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
-        PollingIntervalOutOfRange.
+        Raises JobTypeUnsupported, JobMissing, MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
+        PollingIntervalOutOfRange, CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange,
+        CaptureParametersForCleanup.
         """
-        self._jobs.change(database, job_type, maxtrans, maxscans, continuous, pollinginterval)
+        self._jobs.change(
+            database, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, threshold
+        )
 
     def sync(self, database: str, timeout: float = 60.0) -> None:
         """Returns when everything committed on the source before the call is published.

@@ -69,6 +69,13 @@ class CdcSchemaExists(CdcError):
     )
 
 
+class SystemDatabase(CdcError):
+    """enable_db on a database that others are copied from: the source's template databases."""
+
+    number = 22989
+    shape = "Database '{0}' is a system database: change data capture cannot be enabled there."
+
+
 class ObjectsNotCreated(CdcError):
     """The source refused the objects that enable_db makes."""
 
@@ -266,6 +273,16 @@ class SwitchIgnored(CdcError):
     shape = "@allow_partition_switch = 0 is ignored: table '{0}.{1}' is not partitioned."
 
 
+class SwitchUntracked(CdcError):
+    """The table is partitioned: noted, not a failure."""
+
+    number, severity = 22855, 10
+    shape = (
+        "Table '{0}.{1}' is partitioned: rows that come or go with a whole partition (ATTACH and DETACH "
+        "PARTITION) are not captured."
+    )
+
+
 class TableNotMarked(CdcError):
     """The source could not be told to log the table: command, error number and text of the source follow."""
 
@@ -380,6 +397,27 @@ class PollingIntervalOutOfRange(CdcError):
     shape = "The value of @pollinginterval must be from 0 to 86399 seconds (24 hours)."
 
 
+class RetentionOutOfRange(CdcError):
+    """@retention is outside 1 … 52594800 minutes (the job pages say 52494800)."""
+
+    number = 22994
+    shape = "The value of @retention must be greater than 0 and at most 52594800 minutes (100 years)."
+
+
+class ThresholdOutOfRange(CdcError):
+    """@threshold is not positive."""
+
+    number = 22850
+    shape = "The value of @threshold must be greater than 0."
+
+
+class CleanupParametersForCapture(CdcError):
+    """A parameter of the cleanup job was given for a capture job."""
+
+    number = 22995
+    shape = "{0} cannot be given for a capture job."
+
+
 class CaptureParametersForCleanup(CdcError):
     """Parameters of the capture job were given for a cleanup job."""
 
@@ -392,6 +430,16 @@ class JobMissing(CdcError):
 
     number = 22997
     shape = "The '{0}' job of database '{1}' does not exist in msdb.dbo.cdc_jobs."
+
+
+class JobNotAdded(CdcError):
+    """A job could not be recorded: database, command, error number and text of it follow."""
+
+    number = 22836
+    shape = (
+        "Could not record that a job of database {0} was added: command '{1}' failed with error {2}: '{3}'. "
+        "Correct the cause and try again."
+    )
 
 
 # Scans
@@ -602,6 +650,16 @@ class DemoNamesTaken(CdcError):
     shape = (
         "The demo cannot be put into database '{0}': it already has {1}, not made by the demo. Use "
         "another database."
+    )
+
+
+class CleanupNotRun(CdcError):
+    """A cleanup job is asked for, and this version's agent runs none."""
+
+    number = 50015
+    shape = (
+        "The cleanup job of database '{0}' was not added: the agent of this version runs none, so its "
+        "schedule would not be kept."
     )
 
 

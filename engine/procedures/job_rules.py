@@ -1,4 +1,4 @@
-"""What sys.sp_cdc_change_job makes of its parameters (reference/procedures.md, 3). Pure."""
+"""What sp_cdc_add_job and sp_cdc_change_job make of their parameters (reference/procedures.md, 3). Pure."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from dataclasses import replace
 
 from engine.errors import (
     CaptureParametersForCleanup,
+    CleanupParametersForCapture,
     ContinuousNotABit,
     JobTypeUnsupported,
     MaxScansOutOfRange,
     MaxTransOutOfRange,
+    ParameterEmpty,
     PollingIntervalOutOfRange,
+    RetentionOutOfRange,
+    ThresholdOutOfRange,
 )
 from engine.model.job import CaptureParameters, JobType
 
 LARGEST_INT = 2**31 - 1
 LONGEST_POLLINGINTERVAL = 86399
 """Seconds: just under a day."""
+LONGEST_RETENTION = 52594800
+"""Minutes, as error 22994 says; the pages of the job procedures say 52494800."""
 
 
-def job_type_of(text: str) -> JobType:
-    """The job type by its name. Raises JobTypeUnsupported."""
+def job_type_of(text: str | None) -> JobType:
+    """The job type by its name. Raises ParameterEmpty, JobTypeUnsupported."""
+    if not text:
+        raise ParameterEmpty("@job_type")
     try:
         return JobType(text.strip().lower())
     except ValueError as error:
@@ -41,10 +49,7 @@ def changed(
     without ``continuous`` makes the job continuous. Raises MaxTransOutOfRange, MaxScansOutOfRange,
     ContinuousNotABit, PollingIntervalOutOfRange; CaptureParametersForCleanup for a cleanup job.
     """
-    given = (maxtrans, maxscans, continuous, pollinginterval)
-    if job_type is JobType.CLEANUP and any(value is not None for value in given):
-        raise CaptureParametersForCleanup
-    _check(maxtrans, maxscans, continuous, pollinginterval)
+    check_capture_parameters(job_type, maxtrans, maxscans, continuous, pollinginterval)
     if continuous is None and pollinginterval:
         continuous = True
     result = replace(
@@ -57,9 +62,17 @@ def changed(
     return result if result.continuous else replace(result, pollinginterval=0)
 
 
-def _check(
-    maxtrans: int | None, maxscans: int | None, continuous: bool | int | None, pollinginterval: int | None
+def check_capture_parameters(
+    job_type: JobType,
+    maxtrans: int | None = None,
+    maxscans: int | None = None,
+    continuous: bool | int | None = None,
+    pollinginterval: int | None = None,
 ) -> None:
+    """Whether a job of this type may be given these; None is not given. Raises what `changed` raises."""
+    given = (maxtrans, maxscans, continuous, pollinginterval)
+    if job_type is JobType.CLEANUP and any(value is not None for value in given):
+        raise CaptureParametersForCleanup
     if maxtrans is not None and not 0 < maxtrans <= LARGEST_INT:
         raise MaxTransOutOfRange
     if maxscans is not None and not 0 < maxscans <= LARGEST_INT:
@@ -68,3 +81,20 @@ def _check(
         raise ContinuousNotABit
     if pollinginterval is not None and not 0 <= pollinginterval <= LONGEST_POLLINGINTERVAL:
         raise PollingIntervalOutOfRange
+
+
+def check_cleanup_parameters(
+    job_type: JobType, retention: int | None = None, threshold: int | None = None
+) -> None:
+    """Whether a job of this type may be given these; None is not given.
+
+    retention: minutes; threshold: rows a statement. Raises CleanupParametersForCapture,
+    RetentionOutOfRange, ThresholdOutOfRange.
+    """
+    for name, value in (("@retention", retention), ("@threshold", threshold)):
+        if job_type is JobType.CAPTURE and value is not None:
+            raise CleanupParametersForCapture(name)
+    if retention is not None and not 0 < retention <= LONGEST_RETENTION:
+        raise RetentionOutOfRange
+    if threshold is not None and threshold <= 0:
+        raise ThresholdOutOfRange

@@ -1,4 +1,4 @@
-"""The capture job from outside: start, stop, change, wait for it (reference/procedures.md, 3)."""
+"""The capture job from outside: add, drop, start, stop, change, wait for it (reference/procedures.md, 3)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,30 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.control import JOBS, PUBLISHED, REPORTED, WAKE, ControlDatabase
-from engine.errors import AgentNotRunning, CaptureJobFailed, JobMissing, SourceUnreachable, SyncTimeout
-from engine.model.job import Job, JobState
+from engine.errors import (
+    AgentNotRunning,
+    CaptureJobFailed,
+    CleanupNotRun,
+    JobMissing,
+    JobNotAdded,
+    NotABit,
+    SourceUnreachable,
+    SyncTimeout,
+)
+from engine.model.job import CaptureParameters, Job, JobState, JobType
 from engine.model.lsn import Lsn
 from engine.procedures.databases import Databases
-from engine.procedures.job_rules import changed, job_type_of
+from engine.procedures.job_rules import (
+    changed,
+    check_capture_parameters,
+    check_cleanup_parameters,
+    job_type_of,
+)
 
 REPORT_SECONDS = 30.0
 """How long starting and stopping wait for the agent's word."""
+JOB_EXISTS = 14261
+"""The job agent's own error that error 22836 reports."""
 _LOOK_AGAIN = 1.0
 """Seconds after which a wait looks at the rows without news: the other side may have died silently."""
 
@@ -32,6 +48,36 @@ class Jobs:
         alive = self._control.agent_is_alive()
         return [as_seen(job, alive) for job in self._control.jobs.list(database)]
 
+    def add(
+        self,
+        database: str,
+        job_type: str | None,
+        start_job: bool | int,
+        maxtrans: int | None,
+        maxscans: int | None,
+        continuous: bool | int | None,
+        pollinginterval: int | None,
+        retention: int | None,
+        threshold: int | None,
+    ) -> None:
+        """sys.sp_cdc_add_job. The agent need not run: it starts the job when it sees the row."""
+        kind = job_type_of(job_type)
+        self._databases.enabled(database)
+        if start_job not in (0, 1):
+            raise NotABit("@start_job")
+        check_cleanup_parameters(kind, retention, threshold)
+        parameters = changed(kind, CaptureParameters(), maxtrans, maxscans, continuous, pollinginterval)
+        if kind is JobType.CLEANUP:
+            raise CleanupNotRun(database)
+        if (job := self._control.jobs.get(database, kind)) is not None:
+            raise JobNotAdded(database, "sp_add_job", JOB_EXISTS, f"The job '{job.name}' already exists.")
+        self._control.jobs.add(database, parameters, wanted=bool(start_job))
+
+    def drop(self, database: str, job_type: str | None) -> None:
+        """sys.sp_cdc_drop_job: the agent stops the job after the cycle it is in. Raises JobMissing."""
+        job = self._existing(database, job_type)
+        self._control.jobs.remove(database, job.job_type)
+
     def change(
         self,
         database: str,
@@ -40,10 +86,15 @@ class Jobs:
         maxscans: int | None,
         continuous: bool | int | None,
         pollinginterval: int | None,
+        retention: int | None,
+        threshold: int | None,
     ) -> None:
         """sys.sp_cdc_change_job: takes effect when the job is stopped and started."""
         kind = job_type_of(job_type)
-        job = self._control.jobs.get(self._databases.enabled(database).name, kind)
+        self._databases.enabled(database)
+        check_cleanup_parameters(kind, retention, threshold)
+        check_capture_parameters(kind, maxtrans, maxscans, continuous, pollinginterval)
+        job = self._control.jobs.get(database, kind)
         if job is None:
             raise JobMissing(kind, database)
         self._control.jobs.change(
@@ -116,7 +167,7 @@ class Jobs:
         scanned = self._control.watermarks.get(database).scanned
         return scanned is not None and scanned >= mark
 
-    def _existing(self, database: str, job_type: str) -> Job:
+    def _existing(self, database: str, job_type: str | None) -> Job:
         kind = job_type_of(job_type)
         job = self._control.jobs.get(self._databases.enabled(database).name, kind)
         if job is None:

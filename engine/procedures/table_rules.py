@@ -14,6 +14,7 @@ from engine.errors import (
     CaptureInstanceExists,
     CaptureInstanceNameInvalid,
     CaptureInstanceNameTooLong,
+    CdcError,
     ColumnListUnmappable,
     ColumnMissing,
     FilegroupInvalid,
@@ -28,6 +29,8 @@ from engine.errors import (
     ReservedColumnName,
     RoleNameEmpty,
     RoleNameInvalid,
+    SwitchIgnored,
+    SwitchUntracked,
     TableInCdcSchema,
     TooManyColumns,
     TooManyIndexColumns,
@@ -118,6 +121,18 @@ def plan(request: EnableRequest, table: SourceTable, existing: Sequence[CaptureI
             for ordinal, column in enumerate(identifier.columns if identifier else (), 1)
         ),
     )
+
+
+def partition_note(request: EnableRequest, table: SourceTable) -> CdcError | None:
+    """What @allow_partition_switch comes to, as a message of severity 10; None where nothing is to be said.
+
+    A source that cannot refuse ATTACH and DETACH PARTITION has a partitioned table's option 0 as 1.
+    """
+    if table.is_partitioned:
+        return SwitchUntracked(table.schema, table.name)
+    if not request.allow_partition_switch:
+        return SwitchIgnored(table.schema, table.name)
+    return None
 
 
 def _check_role(role_name: str | None) -> None:

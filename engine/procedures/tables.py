@@ -17,14 +17,19 @@ from engine.errors import (
     InstanceNotOfTable,
     ParameterEmpty,
     SchemaWithoutName,
-    SwitchIgnored,
     TableMissing,
     TableNotTracked,
 )
 from engine.model.capture_instance import CaptureInstance
 from engine.model.job import CaptureParameters
 from engine.procedures.databases import Databases
-from engine.procedures.table_rules import EnableRequest, check_parameters, check_table_name, plan
+from engine.procedures.table_rules import (
+    EnableRequest,
+    check_parameters,
+    check_table_name,
+    partition_note,
+    plan,
+)
 from engine.sources.base import SourceAdmin, SourceTable
 
 _log = structlog.get_logger(__name__)
@@ -54,8 +59,8 @@ class Tables:
             raise TableMissing(request.source_schema, request.source_name)
         self._forget_gone(database, admin)
         planned = plan(request, table, self._control.instances.list(database))
-        if not request.allow_partition_switch:
-            _log.warning(str(SwitchIgnored(table.schema, table.name)), database=database)
+        if (note := partition_note(request, table)) is not None:
+            _log.warning(str(note), database=database)
         if planned.role_name is not None:
             admin.create_role(planned.role_name)
         instance = CaptureInstance(

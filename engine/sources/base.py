@@ -340,6 +340,7 @@ class SourceTable:
     columns: tuple[SourceColumn, ...]
     indexes: tuple[SourceIndex, ...]
     row_estimate: int
+    is_partitioned: bool = False
 
     @property
     def shape(self) -> tuple[ShapeColumn, ...]:

@@ -12,6 +12,7 @@ from engine.errors import (
     DatabaseNotEnabled,
     NameInvalid,
     SourceUnreachable,
+    SystemDatabase,
     UnknownDatabase,
 )
 from engine.procedures.databases import with_password
@@ -79,6 +80,18 @@ def test_a_schema_cdc_of_somebody_else_is_in_the_way(engine, hr, sql):
     sql("CREATE SCHEMA cdc")
     with pytest.raises(CdcSchemaExists):
         engine.enable_db(hr)
+    assert not engine.database(hr).is_cdc_enabled
+
+
+def test_a_template_that_new_databases_copy_is_not_enabled(engine, hr, postgres, source_dsn):
+    name = psycopg.conninfo.conninfo_to_dict(source_dsn)["dbname"]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true")
+        try:
+            with pytest.raises(SystemDatabase):
+                engine.enable_db(hr)
+        finally:
+            connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE false")
     assert not engine.database(hr).is_cdc_enabled
 
 

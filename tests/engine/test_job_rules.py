@@ -1,4 +1,4 @@
-"""sys.sp_cdc_change_job's rules (reference/procedures.md, 3)."""
+"""Rules of sys.sp_cdc_add_job and sp_cdc_change_job (reference/procedures.md, 3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from engine import errors
 from engine.model.job import CaptureParameters, JobType
-from engine.procedures.job_rules import changed, job_type_of
+from engine.procedures.job_rules import (
+    changed,
+    check_capture_parameters,
+    check_cleanup_parameters,
+    job_type_of,
+)
 
 DEFAULT = CaptureParameters()
 ONE_SHOT = CaptureParameters(continuous=False, pollinginterval=0)
@@ -64,10 +69,44 @@ def test_a_cleanup_job_has_no_capture_parameters():
         changed(JobType.CLEANUP, DEFAULT, maxtrans=1)
 
 
+@pytest.mark.parametrize("name", ["maxtrans", "maxscans", "continuous", "pollinginterval"])
+def test_each_capture_parameter_is_refused_for_a_cleanup_job(name):
+    with pytest.raises(errors.CaptureParametersForCleanup):
+        check_capture_parameters(JobType.CLEANUP, **{name: 1})
+
+
+@pytest.mark.parametrize("name", ["retention", "threshold"])
+def test_each_cleanup_parameter_is_refused_for_a_capture_job(name):
+    with pytest.raises(errors.CleanupParametersForCapture, match=f"@{name}"):
+        check_cleanup_parameters(JobType.CAPTURE, **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"retention": 0}, errors.RetentionOutOfRange),
+        ({"retention": 52594801}, errors.RetentionOutOfRange),
+        ({"threshold": 0}, errors.ThresholdOutOfRange),
+        ({"threshold": -1}, errors.ThresholdOutOfRange),
+    ],
+)
+def test_cleanup_values_outside_their_range(given, error):
+    with pytest.raises(error):
+        check_cleanup_parameters(JobType.CLEANUP, **given)
+
+
+@given(st.none() | st.integers(1, 52594800), st.none() | st.integers(1))
+def test_cleanup_values_within_their_range(retention, threshold):
+    check_cleanup_parameters(JobType.CLEANUP, retention, threshold)
+
+
 def test_job_types():
     assert job_type_of("Capture ") is JobType.CAPTURE
     with pytest.raises(errors.JobTypeUnsupported, match="backup"):
         job_type_of("backup")
+    for missing in (None, ""):
+        with pytest.raises(errors.ParameterEmpty, match="@job_type"):
+            job_type_of(missing)
 
 
 @given(

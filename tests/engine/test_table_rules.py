@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine import errors
 from engine.model.capture_instance import CaptureInstance
-from engine.procedures.table_rules import EnablePlan, EnableRequest, check_parameters, plan
+from engine.procedures.table_rules import EnablePlan, EnableRequest, check_parameters, partition_note, plan
 from engine.sources.base import SourceColumn, SourceIndex, SourceTable
 from tests.control.conftest import an_instance
 
@@ -218,3 +218,21 @@ def test_ordinals_count_from_one_without_gaps(listed, net):
     assert [one.column_ordinal for one in made.columns] == list(range(1, len(listed) + 1))
     assert {one.column_name for one in made.columns} == listed
     assert {one.column_name for one in made.index_columns} <= listed
+
+
+# Partitions
+
+
+def test_a_partitioned_table_is_told_what_is_not_captured():
+    partitioned = replace(DEPARTMENT, is_partitioned=True)
+    for allowed in (0, 1):
+        note = partition_note(request(allow_partition_switch=allowed), partitioned)
+        assert note is not None
+        assert (note.number, note.severity) == (22855, 10)
+
+
+def test_a_table_without_partitions_is_told_what_is_ignored():
+    assert partition_note(request(), DEPARTMENT) is None
+    note = partition_note(request(allow_partition_switch=0), DEPARTMENT)
+    assert note is not None
+    assert (note.number, note.severity) == (22857, 10)

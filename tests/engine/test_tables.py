@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from engine.errors import (
     DatabaseNotEnabled,
@@ -137,3 +138,15 @@ def test_help_of_one_table(engine, enabled):
     assert engine.help_change_data_capture(enabled, "hr", "note") == [made]
     with pytest.raises(SchemaWithoutName):
         engine.help_change_data_capture(enabled, "hr")
+
+
+def test_partitions_are_noted_in_the_log(engine, enabled, sql):
+    sql("CREATE TABLE hr.sale (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    with capture_logs() as logs:
+        engine.enable_table(enabled, "hr", "sale", role_name=None)
+        engine.enable_table(enabled, "hr", "note", role_name=None, allow_partition_switch=False)
+    notes = [said["event"] for said in logs if said["log_level"] == "warning"]
+    assert [note.partition(":")[0] for note in notes] == [
+        "Table 'hr.sale' is partitioned",
+        "@allow_partition_switch = 0 is ignored",
+    ]

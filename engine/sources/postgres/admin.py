@@ -16,6 +16,7 @@ from engine.errors import (
     ObjectsNotCreated,
     ObjectsNotDropped,
     RoleNotCreated,
+    SystemDatabase,
     TableMissing,
     TableNotMarked,
     TableNotUnmarked,
@@ -113,9 +114,14 @@ class PostgresAdmin:
     def enable_database(self) -> None:
         """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
 
-        Raises CdcSchemaExists (22906), ObjectsNotCreated (22908) with the source's error.
+        Raises SystemDatabase (22989) for a template, which every new database would copy, CdcSchemaExists
+        (22906), ObjectsNotCreated (22908) with the source's error.
         """
         with self._connected() as connection:
+            if _exists(
+                connection, "SELECT 1 FROM pg_database WHERE datname = current_database() AND datistemplate"
+            ):
+                raise SystemDatabase(self._database)
             if _has_schema(connection):
                 raise CdcSchemaExists(self._database)
             commands = Commands(connection)

@@ -11,7 +11,7 @@ from engine.sources.postgres.types import TypeCatalog
 
 # Partitions are captured through their root; temporary and unlogged tables are not in the log.
 _TABLES = """
-SELECT c.oid, n.nspname, c.relname, greatest(c.reltuples, -1)::bigint
+SELECT c.oid, n.nspname, c.relname, greatest(c.reltuples, -1)::bigint, c.relkind = 'p'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'cdc') AND n.nspname !~ '^pg_'
@@ -58,8 +58,9 @@ def source_tables(
             columns=tuple(columns[oid]),
             indexes=tuple(indexes[oid]),
             row_estimate=estimate,
+            is_partitioned=partitioned,
         )
-        for oid, schema_name, table, estimate in rows
+        for oid, schema_name, table, estimate, partitioned in rows
     ]
 
 
