@@ -189,7 +189,8 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
     if job is None:
         if facts.instances:
             text = f"{name} has tracked tables, but no capture job."
-            yield Finding(Verdict.FAILING, f"Capture of {name}", text, None, _begin_anew(facts))
+            fix = f"engine.add_job({name!r}, 'capture')"
+            yield Finding(Verdict.FAILING, f"Capture of {name}", text, None, fix)
         return
     if job.state is JobState.FAILED:
         yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, _after_failure(facts))

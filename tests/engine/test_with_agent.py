@@ -135,9 +135,10 @@ def test_a_job_dropped_and_added_goes_on_where_it_was(engine, tracked, sql):
     engine.drop_job(tracked, "capture")
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
     engine.add_job(tracked, "capture", maxtrans=7)
-    engine.sync(tracked, 120)
+    engine.start_job(tracked)
     [job] = engine.help_jobs(tracked)
     assert (job.state, job.running.maxtrans) == (JobState.RUNNING, 7)
+    engine.sync(tracked, 120)
     low, high = whole(engine, tracked)
     assert engine.get_all_changes(tracked, "hr_department", low, high).count() == 1
 
