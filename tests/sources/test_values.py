@@ -164,19 +164,28 @@ def test_arrays_of_domains_over_arrays_keep_both_levels(source: Source, binary: 
     ]
 
 
-def test_a_type_that_is_gone_gives_its_bytes(source: Source) -> None:
+def test_a_type_that_is_gone_gives_the_text_of_its_time(source: Source) -> None:
     source.sql("CREATE TYPE pair AS (a int, b text)")
-    source.sql("CREATE TABLE t (id int PRIMARY KEY, v pair, w int)")
+    source.sql("CREATE TYPE mood AS ENUM ('sad')")
+    source.sql("CREATE DOMAIN price AS numeric(6,2)")
+    source.sql("CREATE TABLE t (id int PRIMARY KEY, v pair, m mood, ms mood[], p price, w bytea)")
     source.track("t")
     source.pieces()
-    source.sql("INSERT INTO t VALUES (1, (1, 'x'), 2)")
-    source.sql("ALTER TABLE t DROP COLUMN v")
-    source.sql("DROP TYPE pair")
+    source.sql("INSERT INTO t VALUES (1, '(1,\"a, b\")', 'sad', '{sad,NULL}', 1.5, '\\x00')")
+    source.sql("UPDATE t SET w = NULL")
+    source.sql("ALTER TABLE t DROP COLUMN v, DROP COLUMN m, DROP COLUMN ms, DROP COLUMN p")
+    source.sql("DROP TYPE pair, mood, price")
+    source.sql("INSERT INTO t VALUES (2, '\\xff')")
     with capture_logs() as logs:
-        ((operation, id_, value, other),) = source.rows()
-    assert (operation, id_, other) == (2, 1, 2)
-    assert value.startswith("\\x000000020000")
-    assert "hex digits" in logs[0]["event"]
+        rows = source.rows()
+    gone = ('(1,"a, b")', "sad", "{sad,NULL}", "1.50")
+    assert rows == [(2, 1, *gone, b"\0"), (3, 1, *gone, b"\0"), (4, 1, *gone, None), (2, 2, b"\xff")]
+    assert [said["event"] for said in logs] == ["log is read as text"]
+    source.sql("INSERT INTO t VALUES (3, '\\xff')")
+    source.rows()
+    source.sql("INSERT INTO t VALUES (4, '\\xff')")
+    assert source.rows() == [(2, 4, b"\xff")]
+    assert source.log._binary
 
 
 def test_what_the_server_reads_in_no_form_is_its_text_or_its_bytes(source: Source) -> None:

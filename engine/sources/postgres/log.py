@@ -40,6 +40,7 @@ class PostgresLog:
         self._reading: _Reading | None = None
         self._exhausted = False
         self._binary = True
+        self._texts_upto: int | None = None
         self._commits: set[int] = set()
         self._rows_unconfirmed = 0
         self._restart_cared_for = 0
@@ -102,6 +103,7 @@ class PostgresLog:
         """
         self._exhausted = False
         given = after.position
+        self._return_to_binary(given)
         left, found, changes = limit.maxtrans, False, CHANGES_A_PEEK + self._rows_unconfirmed
         if self._reading is not None and not self._reading.may_go_on(given):
             self._drop()
@@ -110,7 +112,15 @@ class PostgresLog:
             try:
                 shaped = self._next_block(reading, limit.piece_bytes)
             except psycopg.errors.UndefinedFunction as error:
-                self._read_texts(error)
+                if not self._binary:
+                    raise LogRecordsNotProcessed(text_of(error)) from error
+                self._read_texts(text_of(error))
+                continue
+            if self._binary and self._catalog().has_gone:
+                # Only decoding, which sees the catalog of the time, can still give such a value's text.
+                self._drop()
+                self._read_texts("a type of a published column has been dropped")
+                self._texts_upto = self.log_end().position
                 continue
             if shaped is None:
                 self._reading = None
@@ -148,12 +158,18 @@ class PostgresLog:
         self._rows_unconfirmed += reading.peek.rows - before
         return shaped
 
-    def _read_texts(self, error: psycopg.Error) -> None:
-        """From now on values come as text: a published column has a type without a binary form."""
-        if not self._binary:
-            raise LogRecordsNotProcessed(text_of(error)) from error
-        _log.warning("log is read as text", database=self._name.database, reason=text_of(error))
+    def _read_texts(self, reason: str) -> None:
+        """From now on values come as text: a column's type has no binary form, or one nobody can read."""
+        _log.warning("log is read as text", database=self._name.database, reason=reason)
         self._binary = False
+
+    def _return_to_binary(self, after: int) -> None:
+        """Above the log's end at which a type was found dropped, nothing is of that type."""
+        if self._texts_upto is None or after < self._texts_upto:
+            return
+        self._drop()
+        self._catalog().has_gone = False
+        self._binary, self._texts_upto = True, None
 
     def confirm(self, upto: Lsn) -> None:
         """Everything up to the log position ``upto`` is durable: the source may truncate its log.

@@ -133,10 +133,12 @@ def numeric_shape(typmod: int) -> tuple[int, int] | None:
 class TypeCatalog:
     """Column types by oid and modifier, asked of the source once each.
 
-    A type that is gone from the catalog, although the log still speaks of it, is stored as string.
+    A type that is gone from the catalog, although the log still speaks of it, is stored as string:
+    ``has_gone`` says that one was asked for.
     """
 
     def __init__(self, connection: Connection) -> None:
+        self.has_gone = False
         self._connection = connection
         self._types: dict[int, CatalogType] = {}
         self._columns: dict[tuple[int, int], ColumnType] = {}
@@ -157,6 +159,7 @@ class TypeCatalog:
         while unknown := oids - self._types.keys():
             rows = self._connection.execute(_CATALOG_QUERY, [list(unknown)]).fetchall()
             found = {row[0]: CatalogType(*row) for row in rows}
+            self.has_gone |= len(found) < len(unknown)
             for oid in unknown:
                 self._types[oid] = found.get(oid, CatalogType(oid, "", 0, -1, 0, 0))
             oids = {oid for type_ in found.values() for oid in (type_.base_oid, type_.element_oid) if oid}
