@@ -109,6 +109,16 @@ def test_a_database_without_tables_does_not_hold_its_log(workbench, new_agent):
     assert workbench.control.jobs.get(DATABASE, JobType.CAPTURE) is None
 
 
+def test_without_its_job_a_database_is_read_all_the_same_now_and_then(tracked, new_agent):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.engine.stop_job(DATABASE)
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.drop_job(DATABASE, "capture")
+    until(lambda: len(tracked.rows("public_t")) == 1, "captured without a job")
+    assert tracked.control.jobs.get(DATABASE, JobType.CAPTURE) is None
+
+
 def test_the_agent_comes_back_when_the_control_database_was_away(tracked, new_agent, monkeypatch):
     jobs = tracked.control.jobs
     listed = jobs.list
