@@ -35,7 +35,7 @@ from engine.model.lsn import Lsn
 from engine.model.mask import full_mask
 from engine.query.all_changes import ALL_UPDATE_OLD, all_changes
 from engine.query.net_changes import NET_CHANGES_OPTIONS, net_changes
-from engine.query.sql_text import delta_table, quoted
+from engine.lake.sql_text import delta_table, quoted
 from engine.settings import Settings
 
 ASKED = 10_000

@@ -11,6 +11,7 @@ from engine.control import ControlDatabase
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
+from engine.model.cleanup import CleanupOutcome
 from engine.model.column_description import ColumnDescription
 from engine.model.ddl_history import DdlHistoryRow
 from engine.model.job import Job, JobType
@@ -21,6 +22,7 @@ from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader
+from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
 from engine.procedures.metadata import Metadata
@@ -87,6 +89,7 @@ class Engine:
         self._tables = Tables(control, self._databases, clock)
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
+        self._cleanup = Cleanup(control, self._databases, lake, spark)
         self._status = StatusReader(control, sources, processes, clock)
 
     @classmethod
@@ -449,6 +452,24 @@ class Engine:
         return self._metadata.has_column_changed(
             database, capture_instance, column_name, update_mask, principal
         )
+
+    # Cleaning up
+
+    def cleanup_change_table(
+        self,
+        database: str,
+        capture_instance: str,
+        low_water_mark: Lsn | None,
+        threshold: int = THRESHOLD,
+    ) -> CleanupOutcome:
+        """sys.sp_cdc_cleanup_change_table: moves the low endpoint, then deletes the rows below it.
+
+        ``low_water_mark`` is a commit LSN of cdc.lsn_time_mapping; None leaves the low endpoint where it is
+        and deletes what is left below. ``threshold``: rows that one statement deletes at most. Raises
+        ParameterEmpty, ThresholdOutOfRange, ObjectDenied, LowWatermarkNotMapped,
+        LowWatermarkOutsideTimeline; then nothing has changed.
+        """
+        return self._cleanup.change_table(database, capture_instance, low_water_mark, threshold)
 
     # Jobs
 

@@ -331,6 +331,30 @@ class ObjectDenied(CdcError):
     shape = "The object does not exist, or access is denied."
 
 
+class LowWatermarkNotMapped(CdcError):
+    """@low_water_mark is no commit LSN of cdc.lsn_time_mapping."""
+
+    number = 22964
+    shape = "LSN {0} is not the start_lsn of a row of cdc.lsn_time_mapping."
+
+
+class LowWatermarkOutsideTimeline(CdcError):
+    """@low_water_mark is below the instance's low endpoint, which never goes back."""
+
+    number = 22957
+    shape = "LSN {0} is not within the timeline [{2}, {3}] of capture instance '{1}'."
+
+
+class ObsoleteRowsLeft(CdcError):
+    """The low endpoint has moved, but rows below it are still in the change table."""
+
+    number, severity = 22852, 10
+    shape = (
+        "Could not delete all obsolete rows of the change table of capture instance '{0}': {1} "
+        "Its low endpoint has moved; clean it up again without a low watermark to go on."
+    )
+
+
 class WrapperColumnNotCaptured(CdcError):
     """The column list of a wrapper function names a column that the instance does not capture."""
 

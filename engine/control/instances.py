@@ -26,6 +26,7 @@ from engine.control.schema import (
 from engine.errors import CaptureInstanceExists, TooManyInstances
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
 
 MAX_INSTANCES = 2
@@ -114,6 +115,12 @@ class InstanceRepository:
             return [
                 DroppedTable(*row) for row in connection.execute(query.order_by(dropped_tables.c.object_id))
             ]
+
+    def raise_start(self, object_id: int, start_lsn: Lsn) -> None:
+        """Moves an instance's low endpoint up; it never goes down, and others may move it too."""
+        mine = (change_tables.c.object_id == object_id) & (change_tables.c.start_lsn < start_lsn)
+        with self._connections.begin() as connection:
+            connection.execute(update(change_tables).where(mine).values(start_lsn=start_lsn))
 
     def forget_dropped(self, object_id: int) -> None:
         """The change table's folder is gone."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.lake.sql_text import delta_table, quoted, renamed
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
 from engine.model.lsn import Lsn
-from engine.query.sql_text import delta_table, quoted, renamed
 from engine.query.validity import ChangeRange, checked_range
 
 FUNCTION = "cdc.fn_cdc_get_all_changes_"

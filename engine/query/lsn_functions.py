@@ -17,9 +17,9 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidTimeOperator
+from engine.lake.sql_text import delta_table
 from engine.lake.tables import Lake
 from engine.model.lsn import Lsn
-from engine.query.sql_text import delta_table
 
 _OPERATORS: Mapping[str, tuple[str, str]] = {
     "largest less than": ("last", "<"),
@@ -69,6 +69,13 @@ class LsnTimeMapping:
         return cast(
             datetime | None, self._row(f"max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}'")[0]
         )
+
+    def first_of_time(self, lsn: Lsn) -> Lsn | None:
+        """The smallest commit LSN of those that ended when this one did; None where this one has no row."""
+        if self._high is None or lsn > self._high:
+            return None
+        same = f"(SELECT max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}')"
+        return _lsn(self._row(f"min(start_lsn) FROM {self._table} WHERE tran_end_time = {same}")[0])
 
     def map_time_to_lsn(self, relational_operator: str | None, tracking_time: datetime | None) -> Lsn | None:
         """The commit LSN whose end time stands in this relation to ``tracking_time``; None without one.

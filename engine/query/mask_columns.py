@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql.functions import expr
 
+from engine.lake.sql_text import quoted
 from engine.model.change import UPDATE_MASK
-from engine.query.sql_text import quoted
 
 _BITS = 1024
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidObjectName
+from engine.lake.sql_text import delta_table, quoted, renamed
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import COMMAND_ID, OPERATION, START_LSN, UPDATE_MASK, Operation
 from engine.model.lsn import Lsn
 from engine.model.mask import mask_width
-from engine.query.sql_text import delta_table, quoted, renamed
 from engine.query.validity import ChangeRange, checked_range
 
 FUNCTION = "cdc.fn_cdc_get_net_changes_"

@@ -15,6 +15,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidObjectName
+from engine.lake.sql_text import quoted, renamed
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
@@ -30,7 +31,6 @@ from engine.model.wrapper import (
 from engine.query import all_changes, net_changes
 from engine.query.lsn_functions import LsnTimeMapping, TimeBounds, utc
 from engine.query.mask_columns import bit_set_text
-from engine.query.sql_text import quoted, renamed
 from engine.query.validity import checked_range
 
 

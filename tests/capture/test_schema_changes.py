@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from decimal import Decimal
+from threading import Event, Thread
 from typing import Any
 
 import psycopg
@@ -13,6 +15,7 @@ from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS
+from engine.model.job import CaptureParameters
 from tests.capture.conftest import DATABASE, Workbench
 
 
@@ -485,3 +488,68 @@ def test_a_crash_after_the_conversion_changes_nothing(workbench, t):
     workbench.drain()
     assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 3000000000)]
     assert history(workbench) == [("ALTER TABLE t ALTER n TYPE bigint", True)]
+
+
+def write_for_ever(dsn: str, worker: int, stop: Event, failures: list[BaseException]) -> None:
+    """Inserts, updates and deletes of rows of its own, in transactions of one to three statements."""
+    try:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            for number in itertools.count():
+                if stop.is_set():
+                    return
+                key = number * 10 + worker
+                with connection.transaction():
+                    connection.execute("INSERT INTO t VALUES (%s, 'new', 0)", [key])
+                    connection.execute("UPDATE t SET v = v || %s WHERE id = %s", [str(number), key - 10])
+                if number % 3 == 0:
+                    connection.execute("DELETE FROM t WHERE id = %s", [key - 20])
+    except BaseException as error:
+        failures.append(error)
+        raise
+
+
+def test_two_instances_through_a_schema_switch_under_load(workbench, t):
+    stop, failures = Event(), []
+    writers = [Thread(target=write_for_ever, args=(workbench.dsn, n, stop, failures)) for n in range(3)]
+    for writer in writers:
+        writer.start()
+    scan = workbench.scan()
+    some = CaptureParameters(maxtrans=50, maxscans=1)
+    try:
+        scan.run(some, lambda: False)
+        workbench.sql("ALTER TABLE t ADD extra text DEFAULT 'none'")
+        scan.run(some, lambda: False)
+        workbench.enable("t", capture_instance="second")
+        scan.run(some, lambda: False)
+        workbench.sql("UPDATE t SET extra = 'only here' WHERE id % 2 = 0")
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    scan.run(CaptureParameters(maxtrans=100_000), lambda: False)
+    assert failures == []
+    first, second = workbench.rows("public_t"), workbench.rows("second")
+    begun = str(described(workbench, "second").start_lsn)
+    shared = {positions_of(row) for row in first if row["__$start_lsn"] > begun}
+    alone = [row for row in second if positions_of(row) not in shared]
+    assert shared <= {positions_of(row) for row in second}
+    assert {row["__$update_mask"] for row in alone} == {b"\x08"}
+    assert len({positions_of(row) for row in first}) == len(first)
+    assert rebuilt(first) == set(workbench.sql("SELECT id, v, n FROM t"))
+
+
+def positions_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("__$start_lsn", "__$seqval", "__$operation"))
+
+
+def rebuilt(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    """The table's rows, from all changes since it was empty."""
+    order = ("__$start_lsn", "__$command_id", "__$seqval", "__$operation")
+    table: dict[int, tuple[Any, ...]] = {}
+    for row in sorted(rows, key=lambda row: tuple(row[name] for name in order)):
+        values = (row["id"], row["v"], row["n"])
+        if row["__$operation"] in (1, 3):
+            assert table.pop(row["id"]) == values
+        else:
+            table[row["id"]] = values
+    return set(table.values())

@@ -1,0 +1,99 @@
+"""Cleaning up a change table (reference/procedures.md, 4): the low endpoint moves first, then rows go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from engine.control import ControlDatabase
+from engine.errors import (
+    CdcError,
+    LowWatermarkNotMapped,
+    LowWatermarkOutsideTimeline,
+    ObjectDenied,
+    ObsoleteRowsLeft,
+    ParameterEmpty,
+)
+from engine.lake.tables import Lake
+from engine.model.capture_instance import CaptureInstance
+from engine.model.cleanup import CleanupOutcome
+from engine.model.job import JobType
+from engine.model.lsn import Lsn
+from engine.procedures.databases import Databases
+from engine.procedures.job_rules import check_cleanup_parameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_log = structlog.get_logger(__name__)
+
+THRESHOLD = 5000
+"""Rows that one statement deletes at most, unless another number is given."""
+
+
+class Cleanup:
+    """Cleans up change tables."""
+
+    def __init__(
+        self,
+        control: ControlDatabase,
+        databases: Databases,
+        lake: Lake,
+        spark: Callable[[], SparkSession],
+    ) -> None:
+        self._control = control
+        self._databases = databases
+        self._lake = lake
+        self._spark = spark
+
+    def change_table(
+        self, database: str, capture_instance: str, low_water_mark: Lsn | None, threshold: int
+    ) -> CleanupOutcome:
+        """sys.sp_cdc_cleanup_change_table.
+
+        An instance that is unknown is refused as one that may not be seen is (22981; not documented).
+        """
+        self._databases.enabled(database)
+        if not capture_instance:
+            raise ParameterEmpty("@capture_instance")
+        check_cleanup_parameters(JobType.CLEANUP, threshold=threshold)
+        instance = self._control.instances.get(database, capture_instance)
+        if instance is None:
+            raise ObjectDenied
+        low = instance.start_lsn
+        if low_water_mark is not None:
+            low = self._move(instance, low_water_mark)
+        return CleanupOutcome(low, 0) if low is None else self._delete(instance, low, threshold)
+
+    def _move(self, instance: CaptureInstance, wanted: Lsn) -> Lsn:
+        """Moves the low endpoint; of transactions that ended at one time, the first is taken.
+
+        Raises LowWatermarkNotMapped, LowWatermarkOutsideTimeline; then nothing has changed.
+        """
+        high = self._control.watermarks.get(instance.database).high
+        from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
+
+        chosen = LsnTimeMapping(self._spark(), self._lake, instance.database, high).first_of_time(wanted)
+        if chosen is None:
+            raise LowWatermarkNotMapped(wanted)
+        if instance.start_lsn is None or wanted < instance.start_lsn:
+            raise LowWatermarkOutsideTimeline(wanted, instance.capture_instance, instance.start_lsn, high)
+        chosen = max(chosen, instance.start_lsn)
+        self._control.instances.raise_start(instance.object_id, chosen)
+        return chosen
+
+    def _delete(self, instance: CaptureInstance, low: Lsn, threshold: int) -> CleanupOutcome:
+        from engine.lake.deletion import delete_below  # imports pyspark
+
+        path = self._lake.change_table(instance.database, instance.capture_instance)
+        deleted = 0
+        try:
+            for rows in delete_below(self._spark(), path, low, threshold):
+                deleted += rows
+        except CdcError as error:
+            left = ObsoleteRowsLeft(instance.capture_instance, error)
+            _log.warning(str(left), database=instance.database)
+            return CleanupOutcome(low, deleted, cleanup_failed=True, message=left.line())
+        return CleanupOutcome(low, deleted)
