@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -57,7 +58,8 @@ def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
         return pa.array([None if v is None else fmt.binary(v) for v in column.to_pylist()], pa.string())
     if pa.types.is_nested(kind):
         return pa.array(
-            [None if v is None else json.dumps(v, default=plain) for v in column.to_pylist()], pa.string()
+            [None if v is None else json.dumps(_finite(v), default=plain) for v in column.to_pylist()],
+            pa.string(),
         )
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pc.strftime(pc.cast(column, pa.timestamp("us", "UTC")), format="%Y-%m-%d %H:%M:%S+00:00")
@@ -66,7 +68,17 @@ def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
 
 def _lines(table: pa.Table) -> Iterator[str]:
     for row in table.to_pylist():
-        yield json.dumps(row, default=plain, ensure_ascii=False) + "\n"
+        values = {name: _finite(value) for name, value in row.items()}
+        yield json.dumps(values, default=plain, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinities as strings, as the command line prints them: JSON has no numbers for them."""
+    if isinstance(value, list):
+        return [_finite(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def plain(value: Any) -> Any:

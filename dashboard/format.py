@@ -157,6 +157,8 @@ def cell(value: object) -> str:
         return value.isoformat()
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, list):
+        return f"[{', '.join(cell(element) for element in value)}]"
     return str(value)
 
 

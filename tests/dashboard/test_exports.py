@@ -42,3 +42,9 @@ def test_json_has_an_object_a_line() -> None:
         "Tags": ["a", "b"],
     }
     assert json.loads(lines[1])["Rate"] is None
+
+
+def test_what_json_has_no_number_for_is_a_string() -> None:
+    table = pa.table({"x": [float("nan"), float("-inf")], "y": [[float("inf")], None]})
+    lines = [json.loads(line, parse_constant=str.upper) for line in export(table, JSON).decode().splitlines()]
+    assert lines == [{"x": "NaN", "y": ["Infinity"]}, {"x": "-Infinity", "y": None}]

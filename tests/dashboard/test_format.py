@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -68,6 +68,7 @@ def test_cells_are_exact() -> None:
     assert fmt.cell(b"\x0f\xa0") == "0x0FA0"
     assert fmt.cell(True) == "true"
     assert fmt.cell(1234567) == "1234567"
+    assert fmt.cell([Decimal("1.50"), None, [date(2026, 1, 2)]]) == "[1.50, NULL, [2026-01-02]]"
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,20 @@ def test_tables_are_described_with_columns_and_indexes(plain: PostgresAdmin, pla
     assert plain.table("sales", "nothing") is None
 
 
+def test_a_table_with_a_virtual_generated_column_is_refused_and_stays_writable(source: Source) -> None:
+    source.sql("CREATE TABLE v (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) VIRTUAL)")
+    with pytest.raises(TableNotMarked, match="virtual generated columns: twice"):
+        source.track("v")
+    source.sql("INSERT INTO v VALUES (1)")
+    source.sql("UPDATE v SET id = 2")
+    source.sql("CREATE TABLE w (id int PRIMARY KEY)")
+    source.track("w")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="'twice'"):
+        source.sql("ALTER TABLE w ADD twice int GENERATED ALWAYS AS (id * 2) VIRTUAL")
+    source.sql("INSERT INTO w VALUES (1)")
+    source.sql("UPDATE w SET id = 2")
+
+
 def test_a_key_that_is_checked_late_identifies_no_row(plain: PostgresAdmin, plain_dsn: str) -> None:
     run(plain_dsn, "CREATE TABLE late (id int PRIMARY KEY DEFERRABLE, code text UNIQUE DEFERRABLE)")
     table = plain.table("public", "late")

@@ -314,8 +314,25 @@ def _enable(commands: Commands, instance: CaptureInstance) -> None:
         raise TableMissing(schema, name)
     if found.shape != instance.source_columns:
         raise TableNotMarked(f"{schema}.{name}", "LOCK TABLE", "", "It was altered meanwhile: try again.")
+    _refuse_virtual_columns(commands, instance)
     tracking.guard_index(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
+
+
+def _refuse_virtual_columns(commands: Commands, instance: CaptureInstance) -> None:
+    """A table that logs whole old rows can't be updated when it has generated columns that are not stored."""
+    row = commands.run(
+        "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+        " WHERE attrelid = %s AND attgenerated = 'v' AND NOT attisdropped",
+        [instance.source_object_id],
+    ).fetchone()
+    if row is not None and row[0] is not None:
+        table = f"{instance.source_schema}.{instance.source_table}"
+        words = (
+            f"PostgreSQL would refuse updates of the table once it is tracked, because of virtual generated "
+            f"columns: {row[0]}. Make them STORED, or drop them."
+        )
+        raise TableNotMarked(table, "REPLICA IDENTITY FULL", "", words)
 
 
 def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool) -> None:

@@ -69,6 +69,18 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 50024, Level 16, State 1',
                   HINT = 'Disable change data capture for the table first.';
     END IF;
+    -- From 18 on: with one, a table that logs whole old rows can no longer be updated.
+    SELECT n.nspname, c.relname, a.attname INTO broken
+    FROM cdc.tracked_tables t
+    JOIN pg_attribute a ON a.attrelid = t.table_id AND a.attgenerated = 'v' AND NOT a.attisdropped
+    JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'Table ''%.%'' is enabled for Change Data Capture: column ''%'' can''t be a virtual generated column, because its rows could no longer be updated.',
+            broken.nspname, broken.relname, broken.attname
+            USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 50024, Level 16, State 1',
+                  HINT = 'Add it as a stored generated column: GENERATED ALWAYS AS (...) STORED.';
+    END IF;
 END
 $body$;
 REVOKE ALL ON FUNCTION cdc.check_tracking() FROM PUBLIC;
