@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.capture.lsn_text import lsn_texts
 from engine.lake.publisher import Append, Publisher
 from engine.lake.spark import build_session
+from engine.lake.sql_text import delta_table, quoted
 from engine.lake.tables import Lake, change_table_schema
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK
@@ -35,7 +36,6 @@ from engine.model.lsn import Lsn
 from engine.model.mask import full_mask
 from engine.query.all_changes import ALL_UPDATE_OLD, all_changes
 from engine.query.net_changes import NET_CHANGES_OPTIONS, net_changes
-from engine.lake.sql_text import delta_table, quoted
 from engine.settings import Settings
 
 ASKED = 10_000
