@@ -101,6 +101,6 @@ def connect_endpoint() -> ConnectEndpoint:
 def spark(connect_endpoint: ConnectEndpoint) -> Iterator[SparkSession]:
     """The one classic SparkSession with Delta, also served at ``connect_endpoint``."""
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
-    session = build_session("local[2]", "1g", delta_jars(Settings().jars), connect_endpoint)
+    session = build_session("local[2]", "2g", delta_jars(Settings().jars), connect_endpoint)
     yield session
     session.stop()
