@@ -112,6 +112,14 @@ def disable_table(database: str, source_schema: str, source_name: str, capture_i
     )
 
 
+def add_job(database: str) -> Statement:
+    """sp_cdc_add_job for the capture job."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_add_job @job_type = N'capture';",
+        _opening(database) + "engine.add_job(database, 'capture')",
+    )
+
+
 def start_job(database: str) -> Statement:
     """sp_cdc_start_job."""
     return Statement(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components import first_steps, series
-from dashboard.components.job_card import job_card
+from dashboard.components.job_card import job_card, no_job
 from dashboard.components.kpis import kpi_row
 from dashboard.components.session_table import session_cards
 
@@ -37,8 +37,10 @@ def job() -> None:
 view = state.selected()
 if view is None:
     first_steps.no_database()
-elif first_steps.is_first(view) or view.capture_job is None:
+elif first_steps.is_first(view):
     first_steps.no_table(view)
+elif view.capture_job is None:
+    no_job(view)
 else:
     state.live(job)
     state.live(charts)

@@ -52,6 +52,23 @@ def job_card(view: DatabaseView) -> None:
             parameter_form(view)
 
 
+def no_job(view: DatabaseView) -> None:
+    """Tables are tracked, but their capture job was dropped."""
+    with st.container(border=True, key="k_no_job"):
+        st.markdown(f"### {escaped(view.name)} has no capture job", anchors=False)
+        st.write("It was dropped. Nothing is lost: the source keeps its log. Add the job to capture again.")
+        statement_box(statements.add_job(view.name))
+        st.button("Add the job", type="primary", key="k_add_job", on_click=_add_job, args=(view.name,))
+
+
+def _add_job(database: str) -> None:
+    try:
+        state.engine().add_job(database, "capture")
+    except CdcError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+    state.changed()
+
+
 def state_badge(job: Job) -> None:
     """The state in a word, icon and colour."""
     colour, icon = _LOOKS[job.state]

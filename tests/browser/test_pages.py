@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from engine.engine import Engine
+from engine.settings import Settings
 from tests.browser.conftest import DEMO, RunningHome
 
 pytestmark = pytest.mark.browser
@@ -219,6 +221,16 @@ def test_stop_and_start_and_a_parameter_that_waits_for_a_restart(
     confirm(page, "Start")
     expect(button(page, "Stop")).to_be_visible()
     expect(overview.get_by_role("heading", name=re.compile("Healthy"))).to_be_visible()
+
+
+def test_a_job_that_was_dropped_can_be_added_again(open_page: OpenPage, running_home: RunningHome) -> None:
+    engine = Engine.open(Settings(home=running_home.folder))
+    engine.drop_job(DEMO, "capture")
+    page = open_page("/capture?live=2s")
+    expect(page.get_by_role("heading", name=f"{DEMO} has no capture job")).to_be_visible()
+    button(page, "Add the job").click()
+    expect(button(page, "Stop")).to_be_visible()
+    engine.close()
 
 
 def test_a_click_opens_its_dialog_each_time_while_the_page_draws_itself_anew(open_page: OpenPage) -> None:

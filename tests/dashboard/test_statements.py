@@ -35,6 +35,7 @@ def test_every_pyspark_statement_is_python() -> None:
             "d'b", [EnableTable("s", "t", index_name="i", supports_net_changes=False)], True
         ),
         statements.disable_table("demo", "s", "t", "s_t"),
+        statements.add_job("demo"),
         statements.start_job("demo"),
         statements.stop_job("demo"),
         statements.change_job("demo", 500, 10, True, 5),
