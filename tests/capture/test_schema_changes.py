@@ -553,3 +553,33 @@ def rebuilt(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
         else:
             table[row["id"]] = values
     return set(table.values())
+
+
+def test_ddl_elsewhere_goes_on_whatever_became_of_a_tracked_table(workbench, t):
+    workbench.sql("ALTER EVENT TRIGGER highwater_ddl DISABLE")
+    workbench.sql("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    workbench.sql("ALTER EVENT TRIGGER highwater_ddl ENABLE")
+    workbench.sql("CREATE TABLE other (id int PRIMARY KEY)")
+    workbench.sql("ALTER TABLE other ADD v text")
+    workbench.sql("DROP TABLE other")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        workbench.sql("ALTER TABLE t ADD extra text")
+    workbench.sql("ALTER TABLE t REPLICA IDENTITY FULL")
+
+
+def test_whoever_detaches_a_partition_need_not_own_it(workbench):
+    workbench.sql("CREATE ROLE parts_owner")
+    try:
+        workbench.sql("CREATE TABLE p (at int) PARTITION BY LIST (at)")
+        workbench.sql("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)")
+        workbench.sql("ALTER TABLE p OWNER TO parts_owner")
+        workbench.enable("p")
+        workbench.sql("SET ROLE parts_owner")
+        workbench.sql("ALTER TABLE p DETACH PARTITION p1")
+        workbench.sql("RESET ROLE")
+        assert workbench.sql("SELECT count(*) FROM cdc.tracked_tables") == [(1,)]
+        workbench.sql("INSERT INTO p1 VALUES (1)")
+        workbench.sql("DELETE FROM p1")
+    finally:
+        workbench.sql("RESET ROLE")
+        workbench.sql("DROP OWNED BY parts_owner CASCADE; DROP ROLE parts_owner")

@@ -37,15 +37,16 @@ CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE sql SET search_p
 $body$;
 REVOKE ALL ON FUNCTION cdc.write_word(json) FROM PUBLIC;
 
--- Refuses what would make capture lose changes or mistake rows.
-CREATE FUNCTION cdc.check_tracking() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+-- Refuses what would make capture lose changes or mistake rows, of these tracked tables or, with NULL, of all:
+-- a statement on another table has nothing to do with them.
+CREATE FUNCTION cdc.check_tracking(roots oid[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 DECLARE
     broken record;
 BEGIN
     SELECT n.nspname, c.relname, i.index_name INTO broken
     FROM cdc.tracked_indexes i
     JOIN pg_class c ON c.oid = i.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE NOT EXISTS (
+    WHERE (roots IS NULL OR i.table_id = ANY(roots)) AND NOT EXISTS (
         SELECT FROM pg_index x
         WHERE x.indrelid = i.table_id AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL
           AND ARRAY(SELECT k.attnum FROM unnest(x.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
@@ -59,9 +60,10 @@ BEGIN
     SELECT n.nspname, c.relname INTO broken
     FROM cdc.tracked_tables t
     JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relreplident <> 'f' OR (t.table_id = t.root_id AND NOT EXISTS (
+    WHERE (roots IS NULL OR t.root_id = ANY(roots))
+      AND (c.relreplident <> 'f' OR (t.table_id = t.root_id AND NOT EXISTS (
         SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
-        WHERE p.pubname = 'highwater' AND r.prrelid = t.root_id))
+        WHERE p.pubname = 'highwater' AND r.prrelid = t.root_id)))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'Table ''%.%'' is enabled for Change Data Capture: its REPLICA IDENTITY must stay FULL, and it must stay in publication ''highwater''.',
@@ -74,6 +76,7 @@ BEGIN
     FROM cdc.tracked_tables t
     JOIN pg_attribute a ON a.attrelid = t.table_id AND a.attgenerated = 'v' AND NOT a.attisdropped
     JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE roots IS NULL OR t.root_id = ANY(roots)
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'Table ''%.%'' is enabled for Change Data Capture: column ''%'' can''t be a virtual generated column, because its rows could no longer be updated.',
@@ -83,11 +86,11 @@ BEGIN
     END IF;
 END
 $body$;
-REVOKE ALL ON FUNCTION cdc.check_tracking() FROM PUBLIC;
+REVOKE ALL ON FUNCTION cdc.check_tracking(oid[]) FROM PUBLIC;
 
 -- Partitions that came to a tracked table or left it: the statements that make each log whole old rows and
 -- refuse TRUNCATE, or take that back.
-CREATE FUNCTION cdc.follow_partitions(root oid) RETURNS SETOF text
+CREATE FUNCTION cdc.follow_partitions(root oid) RETURNS TABLE (owner oid, statement text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 DECLARE
     member record;
@@ -97,20 +100,25 @@ BEGIN
         RETURN;
     END IF;
     FOR member IN
-        SELECT c.oid, c.relreplident, i.indexrelid, format('%I.%I', n.nspname, c.relname) AS name
+        SELECT c.oid, c.relreplident, c.relowner, i.indexrelid,
+               format('%I.%I', n.nspname, c.relname) AS name
         FROM pg_partition_tree(root) t
         JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
         LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisreplident
         WHERE NOT EXISTS (SELECT FROM cdc.tracked_tables known WHERE known.table_id = c.oid)
     LOOP
+        owner := member.relowner;
         INSERT INTO cdc.tracked_tables VALUES (member.oid, root, member.relreplident, member.indexrelid);
-        RETURN NEXT format('ALTER TABLE ONLY %s REPLICA IDENTITY FULL', member.name);
-        RETURN NEXT format('CREATE OR REPLACE TRIGGER highwater_refuse_truncate BEFORE TRUNCATE ON %s'
+        statement := format('ALTER TABLE ONLY %s REPLICA IDENTITY FULL', member.name);
+        RETURN NEXT;
+        statement := format('CREATE OR REPLACE TRIGGER highwater_refuse_truncate BEFORE TRUNCATE ON %s'
             ' FOR EACH STATEMENT EXECUTE FUNCTION cdc.refuse_truncate()', member.name);
-        RETURN NEXT format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER highwater_refuse_truncate', member.name);
+        RETURN NEXT;
+        statement := format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER highwater_refuse_truncate', member.name);
+        RETURN NEXT;
     END LOOP;
     FOR member IN
-        SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, CASE t.replica_identity
+        SELECT c.oid, c.relowner, format('%I.%I', n.nspname, c.relname) AS name, CASE t.replica_identity
                    WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
                    WHEN 'i' THEN coalesce('USING INDEX ' || quote_ident(i.relname), 'DEFAULT')
                    ELSE 'DEFAULT' END AS identity
@@ -120,12 +128,15 @@ BEGIN
         WHERE t.root_id = root AND t.table_id <> root
           AND t.table_id NOT IN (SELECT relid FROM pg_partition_tree(root))
     LOOP
+        owner := member.relowner;
         DELETE FROM cdc.tracked_tables WHERE table_id = member.oid;
         IF EXISTS (SELECT FROM pg_trigger
                    WHERE tgrelid = member.oid AND tgname = 'highwater_refuse_truncate') THEN
-            RETURN NEXT format('DROP TRIGGER highwater_refuse_truncate ON %s', member.name);
+            statement := format('DROP TRIGGER highwater_refuse_truncate ON %s', member.name);
+            RETURN NEXT;
         END IF;
-        RETURN NEXT format('ALTER TABLE ONLY %s REPLICA IDENTITY %s', member.name, member.identity);
+        statement := format('ALTER TABLE ONLY %s REPLICA IDENTITY %s', member.name, member.identity);
+        RETURN NEXT;
     END LOOP;
 END
 $body$;
@@ -156,29 +167,40 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION cdc.check_after_ddl() RETURNS void
+CREATE FUNCTION cdc.check_after_ddl(roots oid[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
-    SELECT cdc.check_tracking()
+    SELECT cdc.check_tracking(roots)
 $body$;
 
 -- Runs as whoever alters the table: its partitions are theirs to alter too.
 CREATE FUNCTION cdc.record_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 DECLARE
+    roots oid[];
     root oid;
-    statement text;
+    step record;
 BEGIN
     IF current_setting('highwater.own', true) = 'on' THEN
         RETURN;
     END IF;
-    FOR root IN SELECT * FROM cdc.altered_tables() LOOP
+    roots := ARRAY(SELECT * FROM cdc.altered_tables());
+    FOREACH root IN ARRAY roots LOOP
         PERFORM cdc.write_shape(root);
         PERFORM set_config('highwater.own', 'on', true);
-        FOR statement IN SELECT * FROM cdc.follow_partitions(root) LOOP
-            EXECUTE statement;
+        FOR step IN SELECT * FROM cdc.follow_partitions(root) LOOP
+            -- Whoever detaches a partition need not own it: then it keeps what it has.
+            IF pg_has_role(step.owner, 'USAGE') THEN
+                EXECUTE step.statement;
+            ELSE
+                RAISE WARNING 'Not done, for want of rights: %', step.statement;
+            END IF;
         END LOOP;
         PERFORM set_config('highwater.own', 'off', true);
     END LOOP;
-    PERFORM cdc.check_after_ddl();
+    IF roots <> '{}' THEN
+        PERFORM cdc.check_after_ddl(roots);
+    ELSIF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_type LIKE 'publication%') THEN
+        PERFORM cdc.check_after_ddl(NULL);
+    END IF;
 END
 $body$;
 
@@ -203,6 +225,19 @@ BEGIN
         DELETE FROM cdc.tracked_tables WHERE table_id = dropped;
         DELETE FROM cdc.tracked_indexes WHERE table_id = dropped;
     END LOOP;
-    PERFORM cdc.check_tracking();
+    -- What goes with a dropped table is no loss to another.
+    IF EXISTS (
+        SELECT FROM pg_event_trigger_dropped_objects() d
+        WHERE d.object_type LIKE 'publication%' OR (d.object_type = 'index' AND d.original)
+    ) THEN
+        PERFORM cdc.check_tracking(NULL);
+    ELSE
+        PERFORM cdc.check_tracking(ARRAY(
+            SELECT t.root_id FROM pg_event_trigger_dropped_objects() d
+            JOIN pg_namespace n ON n.nspname = d.address_names[1]
+            JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = d.address_names[2]
+            JOIN cdc.tracked_tables t ON t.table_id = c.oid
+            WHERE d.object_type IN ('table constraint', 'table column')));
+    END IF;
 END
 $body$;
