@@ -125,11 +125,14 @@ class Workbench:
 @pytest.fixture
 def new_workbench(
     new_database: Callable[[], str], tmp_path: Path, spark: SparkSession
-) -> Iterator[Callable[[], Workbench]]:
-    """Makes workbenches on databases that are enabled for capture, no table yet."""
+) -> Iterator[Callable[..., Workbench]]:
+    """Makes workbenches on databases that are enabled for capture, no table yet.
+
+    ``before`` is run at the source before it is enabled.
+    """
     made: list[Workbench] = []
 
-    def make() -> Workbench:
+    def make(before: str = "") -> Workbench:
         dsn, folder = new_database(), tmp_path / f"bench{len(made)}"
         control = ControlDatabase.open(new_database())
         control.migrate()
@@ -138,6 +141,9 @@ def new_workbench(
         sources = Sources(home.secret)
         engine = Engine(control, sources, lake, lambda: spark, home)
         engine.connect(DATABASE, dsn)
+        if before:
+            with psycopg.connect(dsn) as owner:
+                owner.execute(before.encode())
         engine.enable_db(DATABASE)
         connection = psycopg.connect(dsn, autocommit=True)
         made.append(Workbench(dsn, control, engine, sources, spark, lake, connection))

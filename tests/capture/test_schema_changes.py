@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from engine.capture.crash_points import CrashPoint, CrashPoints
-from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing
+from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing, TableNotMarked
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS
 from engine.model.job import CaptureParameters
@@ -583,3 +583,91 @@ def test_whoever_detaches_a_partition_need_not_own_it(workbench):
     finally:
         workbench.sql("RESET ROLE")
         workbench.sql("DROP OWNED BY parts_owner CASCADE; DROP ROLE parts_owner")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE p ATTACH PARTITION leaf FOR VALUES IN (2)",
+        "CREATE UNLOGGED TABLE p3 PARTITION OF p FOR VALUES IN (3)",
+        "ALTER TABLE p1 SET UNLOGGED",
+        "DROP TRIGGER highwater_refuse_truncate ON p1",
+        "ALTER PUBLICATION highwater SET (publish = 'insert')",
+        "ALTER PUBLICATION highwater SET TABLE p WHERE (id > 100), leaf",
+        "ALTER PUBLICATION highwater SET TABLE p (id), leaf",
+    ],
+)
+def test_what_would_lose_rows_of_partitions_is_refused(workbench, statement):
+    workbench.sql("CREATE TABLE p (id int, v text) PARTITION BY LIST (id)")
+    workbench.sql("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)")
+    workbench.sql("CREATE TABLE leaf (id int, v text)")
+    workbench.enable("p")
+    workbench.enable("leaf")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="TRUNCATE guard"):
+        workbench.sql(statement)
+
+
+def test_a_root_whose_partition_is_tracked_by_itself_is_not_enabled(workbench):
+    workbench.sql("CREATE TABLE p (id int) PARTITION BY LIST (id)")
+    workbench.sql("CREATE TABLE leaf (id int)")
+    workbench.enable("leaf")
+    workbench.sql("ALTER TABLE p ATTACH PARTITION leaf FOR VALUES IN (1)")
+    with pytest.raises(TableNotMarked, match=r"tracked by themselves: (public\.)?leaf"):
+        workbench.enable("p")
+    assert len(workbench.engine.help_change_data_capture(DATABASE)) == 1
+
+
+def test_all_triggers_may_be_disabled_but_the_guard_stays(workbench, t):
+    workbench.sql("ALTER TABLE t DISABLE TRIGGER ALL")
+    workbench.sql("ALTER TABLE t ENABLE TRIGGER ALL")
+    workbench.sql("SET session_replication_role = replica")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        workbench.sql("TRUNCATE t")
+
+
+def test_partitions_of_a_tracked_table_that_is_a_partition_itself(workbench):
+    workbench.sql("CREATE TABLE mid (id int, v text) PARTITION BY RANGE (id)")
+    workbench.enable("mid")
+    workbench.sql("CREATE TABLE top (id int, v text) PARTITION BY RANGE (id)")
+    workbench.sql("ALTER TABLE top ATTACH PARTITION mid FOR VALUES FROM (0) TO (1000)")
+    workbench.sql("CREATE TABLE mid2 PARTITION OF mid FOR VALUES FROM (100) TO (200)")
+    workbench.sql("INSERT INTO mid VALUES (101, 'x')")
+    workbench.sql("UPDATE top SET v = 'z'")
+    workbench.drain()
+    assert images(workbench, "public_mid") == [(2, 101, "x"), (3, 101, "x"), (4, 101, "z")]
+
+
+def test_ddl_of_a_parent_is_that_of_its_heirs(workbench):
+    workbench.sql("CREATE TABLE par (id int, a int)")
+    workbench.sql("CREATE TABLE kid () INHERITS (par)")
+    workbench.enable("kid")
+    workbench.sql("INSERT INTO kid VALUES (1, 10)")
+    workbench.sql("ALTER TABLE par DROP a")
+    workbench.sql("ALTER TABLE par ADD a int DEFAULT 77")
+    workbench.sql("INSERT INTO kid VALUES (2, 20)")
+    workbench.sql("ALTER TABLE par RENAME id TO x")
+    workbench.sql("INSERT INTO kid VALUES (3, 30)")
+    workbench.sql("ALTER TABLE par RENAME x TO y")
+    workbench.sql("INSERT INTO kid VALUES (4, 40)")
+    workbench.drain()
+    assert images(workbench, "public_kid") == [(2, 1, 10), (2, 2, None), (2, 3, None), (2, 4, None)]
+    assert len(history(workbench, "public_kid")) == 4
+
+
+def test_nobody_passes_his_ddl_for_ours(workbench, t):
+    workbench.sql("SET highwater.own = 'on'")
+    workbench.sql("ALTER TABLE t RENAME v TO words")
+    workbench.drain()
+    assert history(workbench) == [("ALTER TABLE t RENAME v TO words", False)]
+
+
+def test_ddl_goes_on_where_functions_are_nobodys_by_default(new_workbench):
+    workbench = new_workbench(before="ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+    workbench.sql("CREATE ROLE plain_user")
+    try:
+        workbench.sql("SET ROLE plain_user")
+        workbench.sql("CREATE TEMP TABLE mine (id int)")
+        workbench.sql("ALTER TABLE mine ADD v text")
+    finally:
+        workbench.sql("RESET ROLE")
+        workbench.sql("DROP OWNED BY plain_user CASCADE; DROP ROLE plain_user")

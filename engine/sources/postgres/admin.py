@@ -147,6 +147,7 @@ class PostgresAdmin:
             commands = Commands(connection)
             # The slot goes last: it can't be put back, so nothing may fail after it.
             with self._refused(commands, self._objects_not_dropped), connection.transaction():
+                commands.run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                 if _has_own_schema(connection):
                     commands.run(OWN_DDL)
                     for root in tracking.tracked_roots(commands):
@@ -296,7 +297,10 @@ class PostgresAdmin:
         return ObjectsNotCreated(self._database, f"command '{command}' failed: {words}")
 
     def _objects_not_dropped(self, command: str, error: psycopg.Error) -> CdcError:
-        return ObjectsNotDropped(self._database, f"command '{command}' failed: {text_of(error)}")
+        words = text_of(error)
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            words = f"a table is in use for longer than {LOCK_TIMEOUT}: end its transactions, and retry"
+        return ObjectsNotDropped(self._database, f"command '{command}' failed: {words}")
 
 
 def _enable(commands: Commands, instance: CaptureInstance) -> None:
@@ -315,6 +319,7 @@ def _enable(commands: Commands, instance: CaptureInstance) -> None:
     if found.shape != instance.source_columns:
         raise TableNotMarked(f"{schema}.{name}", "LOCK TABLE", "", "It was altered meanwhile: try again.")
     _refuse_virtual_columns(commands, instance)
+    _refuse_tracked_parts(commands, instance)
     tracking.guard_index(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
 
@@ -333,6 +338,19 @@ def _refuse_virtual_columns(commands: Commands, instance: CaptureInstance) -> No
             f"columns: {row[0]}. Make them STORED, or drop them."
         )
         raise TableNotMarked(table, "REPLICA IDENTITY FULL", "", words)
+
+
+def _refuse_tracked_parts(commands: Commands, instance: CaptureInstance) -> None:
+    """Rows of a partition that is tracked by itself would be its root's alone."""
+    row = commands.run(
+        "SELECT string_agg(t.table_id::text, ', ') FROM cdc.tracked_tables t WHERE t.root_id <> %(oid)s::oid"
+        " AND t.table_id IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass))",
+        {"oid": instance.source_object_id},
+    ).fetchone()
+    if row is not None and row[0] is not None:
+        table = f"{instance.source_schema}.{instance.source_table}"
+        words = f"Partitions of it are tracked by themselves: {row[0]}. Disable them first."
+        raise TableNotMarked(table, "ALTER PUBLICATION", "", words)
 
 
 def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool) -> None:

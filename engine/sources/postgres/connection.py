@@ -27,12 +27,17 @@ SESSION_SETTINGS = {
     "statement_timeout": "0",
     "idle_session_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    "lock_timeout": "0",
+    # A role may have another one set for itself, which need not have the rights.
+    "role": "none",
     "default_transaction_read_only": "off",
     "jit": "off",
     # Names are written with their schema everywhere; nobody's function may stand in for pg_catalog's.
     "search_path": "pg_catalog",
 }
 
+
+TRANSACTION_TIMEOUT_VERSION = 170000
 
 _CONNECTING: dict[str, int] = {"connect_timeout": 10, "keepalives": 1, "keepalives_idle": 30}
 
@@ -51,6 +56,8 @@ def connect(dsn: str, database: str, application_name: str) -> Connection:
         raise SourceUnreachable(database, text_of(error)) from error
     with unreachable(database):
         configure(connection, SESSION_SETTINGS)
+        if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
+            configure(connection, {"transaction_timeout": "0"})
     return connection
 
 

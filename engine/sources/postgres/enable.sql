@@ -15,20 +15,30 @@ END
 $body$;
 
 -- Tracked tables with their partitions, and what their replica identity was before they were tracked.
+-- As regclass they are the same tables in a restored copy of the database, whose oids are others.
 CREATE TABLE cdc.tracked_tables (
-    table_id oid PRIMARY KEY,
-    root_id oid NOT NULL,
+    table_id regclass PRIMARY KEY,
+    root_id regclass NOT NULL,
     replica_identity "char" NOT NULL,
-    replica_index oid
+    replica_index regclass
 );
 
 -- The index that identifies rows of a capture instance, by the numbers of its columns.
 CREATE TABLE cdc.tracked_indexes (
     object_id int PRIMARY KEY,
-    table_id oid NOT NULL,
+    table_id regclass NOT NULL,
     index_name text NOT NULL,
     key int2[] NOT NULL
 );
+
+-- DDL of our own is known by this word, which nobody else can read.
+CREATE TABLE cdc.own_ddl (word text NOT NULL);
+INSERT INTO cdc.own_ddl VALUES (gen_random_uuid()::text);
+
+CREATE FUNCTION cdc.is_own_ddl() RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
+    SELECT coalesce(current_setting('highwater.own', true) = (SELECT word FROM cdc.own_ddl), false)
+$body$;
 
 -- The words that an event trigger writes into the log are UTF-8 whatever the database's encoding is.
 CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $body$
@@ -61,12 +71,23 @@ BEGIN
     FROM cdc.tracked_tables t
     JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE (roots IS NULL OR t.root_id = ANY(roots))
-      AND (c.relreplident <> 'f' OR (t.table_id = t.root_id AND NOT EXISTS (
-        SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
-        WHERE p.pubname = 'highwater' AND r.prrelid = t.root_id)))
+      AND (c.relreplident <> 'f' OR c.relpersistence <> 'p'
+        OR NOT EXISTS (
+            SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgname = 'highwater_refuse_truncate')
+        OR EXISTS (
+            -- Rows would be those of the uppermost table in the publication alone.
+            SELECT FROM cdc.tracked_tables other
+            WHERE t.table_id = t.root_id AND other.root_id <> t.root_id AND other.table_id = other.root_id
+              AND other.table_id IN (SELECT relid FROM pg_partition_ancestors(t.table_id)))
+        OR (t.table_id = t.root_id AND NOT EXISTS (
+            -- Row filters and column lists come with PostgreSQL 15.
+            SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+            WHERE p.pubname = 'highwater' AND r.prrelid = t.root_id
+              AND p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubviaroot
+              AND to_jsonb(r) ->> 'prqual' IS NULL AND to_jsonb(r) ->> 'prattrs' IS NULL)))
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'Table ''%.%'' is enabled for Change Data Capture: its REPLICA IDENTITY must stay FULL, and it must stay in publication ''highwater''.',
+        RAISE EXCEPTION 'Table ''%.%'' is enabled for Change Data Capture: it must be logged, with REPLICA IDENTITY FULL and its TRUNCATE guard, be whole in publication ''highwater'', and be no part of another tracked table.',
             broken.nspname, broken.relname
             USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 50024, Level 16, State 1',
                   HINT = 'Disable change data capture for the table first.';
@@ -99,6 +120,7 @@ BEGIN
     IF root NOT IN (SELECT cdc.altered_tables()) THEN
         RETURN;
     END IF;
+    PERFORM set_config('highwater.own', word, true) FROM cdc.own_ddl;
     FOR member IN
         SELECT c.oid, c.relreplident, c.relowner, i.indexrelid,
                format('%I.%I', n.nspname, c.relname) AS name
@@ -114,6 +136,18 @@ BEGIN
         statement := format('CREATE OR REPLACE TRIGGER highwater_refuse_truncate BEFORE TRUNCATE ON %s'
             ' FOR EACH STATEMENT EXECUTE FUNCTION cdc.refuse_truncate()', member.name);
         RETURN NEXT;
+        statement := format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER highwater_refuse_truncate', member.name);
+        RETURN NEXT;
+    END LOOP;
+    FOR member IN
+        SELECT c.relowner, format('%I.%I', n.nspname, c.relname) AS name
+        FROM cdc.tracked_tables t
+        JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_trigger g ON g.tgrelid = c.oid AND g.tgname = 'highwater_refuse_truncate'
+        WHERE t.root_id = root AND g.tgenabled <> 'A'
+    LOOP
+        -- Somebody disabled or enabled all triggers, and meant his own.
+        owner := member.relowner;
         statement := format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER highwater_refuse_truncate', member.name);
         RETURN NEXT;
     END LOOP;
@@ -144,10 +178,16 @@ $body$;
 -- Tracked tables that the statement just run has altered, or whose partitions it has.
 CREATE FUNCTION cdc.altered_tables() RETURNS SETOF oid
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
-    SELECT DISTINCT t.root_id
-    FROM pg_event_trigger_ddl_commands() d
-    JOIN cdc.tracked_tables t ON t.table_id IN (d.objid, pg_partition_root(d.objid::regclass))
-    WHERE d.classid = 'pg_class'::regclass AND d.object_type IN ('table', 'table column')
+    WITH RECURSIVE named(id) AS (
+        SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+        WHERE d.classid = 'pg_class'::regclass AND d.object_type IN ('table', 'table column')
+    ), below(id) AS (
+        -- What is altered above is altered in heirs and partitions too.
+        SELECT id FROM named UNION SELECT i.inhrelid FROM pg_inherits i JOIN below ON i.inhparent = below.id
+    )
+    SELECT DISTINCT t.root_id::oid FROM cdc.tracked_tables t
+    WHERE t.table_id IN (
+        SELECT id FROM below UNION SELECT a.relid FROM named, pg_partition_ancestors(named.id::regclass) a)
 $body$;
 
 -- The word of a tracked table's shape after a statement that altered it.
@@ -179,13 +219,12 @@ DECLARE
     root oid;
     step record;
 BEGIN
-    IF current_setting('highwater.own', true) = 'on' THEN
+    IF cdc.is_own_ddl() THEN
         RETURN;
     END IF;
     roots := ARRAY(SELECT * FROM cdc.altered_tables());
     FOREACH root IN ARRAY roots LOOP
         PERFORM cdc.write_shape(root);
-        PERFORM set_config('highwater.own', 'on', true);
         FOR step IN SELECT * FROM cdc.follow_partitions(root) LOOP
             -- Whoever detaches a partition need not own it: then it keeps what it has.
             IF pg_has_role(step.owner, 'USAGE') THEN
@@ -194,7 +233,7 @@ BEGIN
                 RAISE WARNING 'Not done, for want of rights: %', step.statement;
             END IF;
         END LOOP;
-        PERFORM set_config('highwater.own', 'off', true);
+        PERFORM set_config('highwater.own', '', true);
     END LOOP;
     IF roots <> '{}' THEN
         PERFORM cdc.check_after_ddl(roots);
@@ -210,7 +249,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 DECLARE
     dropped oid;
 BEGIN
-    IF current_setting('highwater.own', true) = 'on' THEN
+    IF cdc.is_own_ddl() THEN
         RETURN;
     END IF;
     FOR dropped IN
@@ -237,7 +276,11 @@ BEGIN
             JOIN pg_namespace n ON n.nspname = d.address_names[1]
             JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = d.address_names[2]
             JOIN cdc.tracked_tables t ON t.table_id = c.oid
-            WHERE d.object_type IN ('table constraint', 'table column')));
+            WHERE d.object_type IN ('table constraint', 'table column', 'trigger')));
     END IF;
 END
 $body$;
+
+-- What record_ddl calls as whoever alters a table, also where functions are nobody's by default.
+GRANT EXECUTE ON FUNCTION cdc.is_own_ddl(), cdc.altered_tables(), cdc.write_shape(oid),
+    cdc.follow_partitions(oid), cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;

@@ -111,7 +111,8 @@ def _not_full(connection: Connection) -> Iterator[SourceProblem]:
     for (table,) in connection.execute(_NOT_FULL, [PUBLICATION]).fetchall():
         yield SourceProblem(
             "replica identity",
-            f"{table} is tracked, but does not log whole old rows: an update or delete stops capture.",
+            f"{table} is tracked, but does not log whole old rows: an update or delete stops capture, or "
+            "is refused where the table has no key.",
             f"ALTER TABLE {table} REPLICA IDENTITY FULL;",
             fatal=False,
         )

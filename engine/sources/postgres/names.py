@@ -19,7 +19,7 @@ EVENT_TRIGGERS = (
 )
 """What tells the log of DDL on tracked tables; a superuser may run these when the connecting role may not."""
 
-OWN_DDL = "SET LOCAL highwater.own = 'on'"
+OWN_DDL = f"SELECT set_config('highwater.own', word, true) FROM {SCHEMA}.own_ddl"
 """Said in a transaction whose DDL is ours: event triggers leave it alone."""
 
 _LONGEST = 63

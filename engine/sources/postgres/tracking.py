@@ -39,7 +39,7 @@ SELECT n.nspname, c.relname, t.replica_identity::text, i.relname,
 FROM {tracked} t
 JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_class i ON i.oid = t.replica_index AND i.relkind = 'i'
-WHERE t.root_id = %(root)s
+WHERE t.root_id = %(root)s::oid
 ORDER BY c.oid <> t.root_id, c.oid
 """
 
@@ -85,9 +85,9 @@ def track(commands: Commands, oid: int) -> None:
     for member, schema, name, identity, index in members:
         table = sql.Identifier(schema, name)
         commands.run(
-            sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s) ON CONFLICT (table_id) DO NOTHING").format(
-                _TRACKED
-            ),
+            sql.SQL(
+                "INSERT INTO {} VALUES (%s::oid, %s::oid, %s, %s::oid) ON CONFLICT (table_id) DO NOTHING"
+            ).format(_TRACKED),
             [member, oid, identity, index],
         )
         if identity != "f":
@@ -137,14 +137,14 @@ def untrack(commands: Commands, oid: int) -> None:
             commands.run(
                 sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY {}").format(table, _identity(identity, index))
             )
-    commands.run(sql.SQL("DELETE FROM {} WHERE root_id = %s").format(_TRACKED), [oid])
+    commands.run(sql.SQL("DELETE FROM {} WHERE root_id = %s::oid").format(_TRACKED), [oid])
 
 
 def guard_index(commands: Commands, instance: CaptureInstance) -> None:
     """The index that identifies the instance's rows may not be altered or dropped from now on."""
     if instance.index_name is not None:
         commands.run(
-            sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s)").format(_INDEXES),
+            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid, %s, %s)").format(_INDEXES),
             [
                 instance.object_id,
                 instance.source_object_id,
@@ -168,7 +168,9 @@ def _identity(letter: str, index: str | None) -> sql.Composable:
 def tracked_roots(commands: Commands) -> Sequence[int]:
     """Tables (partitions' roots) that `track` was called for and that are still there."""
     rows = commands.run(
-        sql.SQL("SELECT DISTINCT t.root_id FROM {} t JOIN pg_class c ON c.oid = t.root_id").format(_TRACKED)
+        sql.SQL("SELECT DISTINCT t.root_id::oid FROM {} t JOIN pg_class c ON c.oid = t.root_id").format(
+            _TRACKED
+        )
     ).fetchall()
     return [row[0] for row in rows]
 
