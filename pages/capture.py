@@ -28,9 +28,11 @@ def charts() -> None:
 
 
 def job() -> None:
-    """The job and its parameters: others may start, stop and tune it too."""
+    """The job and its parameters: others may start, stop, tune, drop and add it too."""
     now = state.selected()
-    if now is not None:
+    if now is not None and now.capture_job is None:
+        no_job(now)
+    elif now is not None:
         job_card(now)
 
 
@@ -39,8 +41,6 @@ if view is None:
     first_steps.no_database()
 elif first_steps.is_first(view):
     first_steps.no_table(view)
-elif view.capture_job is None:
-    no_job(view)
 else:
     state.live(job)
     state.live(charts)

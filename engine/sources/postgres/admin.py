@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 
 import psycopg
-import structlog
 from psycopg import sql
 
 from engine.errors import (
@@ -39,8 +38,6 @@ from engine.sources.postgres.names import (
 )
 from engine.sources.postgres.privileges import privileges_of
 from engine.sources.postgres.tracking import Commands
-
-_log = structlog.get_logger(__name__)
 
 LOCK_TIMEOUT = "5s"
 SLOT_TIMEOUT = "30s"
@@ -165,13 +162,10 @@ class PostgresAdmin:
         commands.run(
             sql.SQL("CREATE PUBLICATION {} WITH ({})").format(sql.Identifier(PUBLICATION), sql.SQL(options))
         )
-        try:
-            with commands.connection.transaction():
-                for statement in EVENT_TRIGGERS:
-                    commands.run(statement)
-        except psycopg.errors.InsufficientPrivilege:
-            # Capture works without: DDL is then seen by the shape of rows, and `check` says what is missing.
-            _log.warning("no event triggers: the role may not create them", database=self._database)
+        # Capture works without: DDL is then seen by the shape of rows, and `check` says what is missing.
+        with suppress(psycopg.errors.InsufficientPrivilege), commands.connection.transaction():
+            for statement in EVENT_TRIGGERS:
+                commands.run(statement)
 
     def _drop_objects(self, commands: Commands) -> None:
         commands.run(OWN_DDL)
