@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from engine.errors import CdcError
+from engine.lake.parquet_files import MOST_ROWS
+from engine.lake.sql_text import quoted
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN
-
-ROWS_A_FILE = 1_000_000
 
 _LOG_ORDER = (START_LSN, COMMAND_ID, SEQVAL, OPERATION)
 
@@ -39,7 +39,7 @@ def converted(rows: DataFrame, wanted: StructType) -> DataFrame:
     """``rows`` with each column in its wanted type, columns in the same order. Nothing is computed yet."""
     return rows.selectExpr(
         *(
-            f"{_expression(old, new)} AS `{_name(old.name)}`"
+            f"{_expression(old, new)} AS {quoted(old.name)}"
             for old, new in zip(rows.schema, wanted, strict=True)
         )
     )
@@ -47,9 +47,9 @@ def converted(rows: DataFrame, wanted: StructType) -> DataFrame:
 
 def in_files(rows: DataFrame, count: int) -> DataFrame:
     """``rows`` spread over files as if the capture job had appended them: in log order, each file a range."""
-    files = max(1, -(-count // ROWS_A_FILE))
-    ranged = rows.coalesce(1) if files == 1 else rows.repartitionByRange(files, f"`{START_LSN}`")
-    return ranged.sortWithinPartitions(*(f"`{name}`" for name in _LOG_ORDER))
+    files = max(1, -(-count // MOST_ROWS))
+    ranged = rows.coalesce(1) if files == 1 else rows.repartitionByRange(files, quoted(START_LSN))
+    return ranged.sortWithinPartitions(*map(quoted, _LOG_ORDER))
 
 
 def check(rows: DataFrame, wanted: StructType) -> None:
@@ -70,7 +70,7 @@ def check(rows: DataFrame, wanted: StructType) -> None:
 
 def _lost(old: StructField, new: StructField) -> str:
     """Some value that a cast would not give back."""
-    column = f"`{_name(old.name)}`"
+    column = quoted(old.name)
     target = new.dataType.simpleString()
     if target == "string" and not isinstance(old.dataType, ArrayType):
         return "any_value(NULL)"
@@ -80,17 +80,13 @@ def _lost(old: StructField, new: StructField) -> str:
 
 
 def _expression(old: StructField, new: StructField) -> str:
-    column = f"`{_name(old.name)}`"
+    column = quoted(old.name)
     before, after = old.dataType.simpleString(), new.dataType.simpleString()
     if before == after:
         return column
     if after == "string" and before in _TEXTS:
         return _TEXTS[before].format(column)
     return f"cast({column} AS {after})"
-
-
-def _name(name: str) -> str:
-    return name.replace("`", "``")
 
 
 def _reason(error: AnalysisException) -> str:

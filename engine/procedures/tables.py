@@ -7,13 +7,14 @@ capture job, which reads it, makes the control database agree: nothing stays hal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import structlog
 
 from engine.control import ControlDatabase
 from engine.errors import (
+    CdcError,
     InstanceNotOfTable,
     ParameterEmpty,
     SchemaWithoutName,
@@ -128,21 +129,18 @@ class Tables:
         """
         name = (source_schema, source_name)
         instances = self._control.instances.list(database)
-        names = admin.table_names([instance.source_object_id for instance in instances])
+        names = _names_now(admin, instances)
         found = [one for one in instances if names.get(one.source_object_id) == name]
-        if found:
-            return found
         gone = [one for one in instances if one.source_object_id not in names]
-        if dropped := [one for one in gone if (one.source_schema, one.source_table) == name]:
-            return dropped
-        if admin.table(source_schema, source_name) is None:
-            raise TableMissing(source_schema, source_name)
-        raise TableNotTracked(source_schema, source_name)
+        dropped = [one for one in gone if (one.source_schema, one.source_table) == name]
+        if not found and not dropped:
+            raise _not_tracked(admin, source_schema, source_name)
+        return found or dropped
 
     def _forget_gone(self, database: str, admin: SourceAdmin) -> None:
         """A dropped table takes its instances along, also where the capture job has not read of it yet."""
         instances = self._control.instances.list(database)
-        names = admin.table_names([instance.source_object_id for instance in instances])
+        names = _names_now(admin, instances)
         gone = [instance for instance in instances if instance.source_object_id not in names]
         if gone:
             with self._control.instances.remove(database, [instance.object_id for instance in gone]):
@@ -156,11 +154,21 @@ class Tables:
             for instance in self._control.instances.list(database)
             if (instance.source_schema, instance.source_table) == (source_schema, source_name)
         ]
-        if found:
-            return found
-        if self._databases.admin(database).table(source_schema, source_name) is None:
-            raise TableMissing(source_schema, source_name)
-        raise TableNotTracked(source_schema, source_name)
+        if not found:
+            raise _not_tracked(self._databases.admin(database), source_schema, source_name)
+        return found
+
+
+def _names_now(admin: SourceAdmin, instances: Sequence[CaptureInstance]) -> Mapping[int, tuple[str, str]]:
+    """What the source calls the instances' tables now; those that are gone are not in it."""
+    return admin.table_names([instance.source_object_id for instance in instances])
+
+
+def _not_tracked(admin: SourceAdmin, source_schema: str, source_name: str) -> CdcError:
+    """Why a table has no instances: it is not there, or not tracked."""
+    if admin.table(source_schema, source_name) is None:
+        return TableMissing(source_schema, source_name)
+    return TableNotTracked(source_schema, source_name)
 
 
 def _ending(
