@@ -50,15 +50,9 @@ def all_changes_by_time(
     ``all update old`` also UO) and ``<column>_uflag``: NULL but for UN. None as a bound: that end of the
     validity interval. Raises RangeOutsideValidity.
     """
-    from_lsn, to_lsn = lsn_range(spark, lake, instance, start_time, end_time, high, shape)
+    lsns = lsn_range(spark, lake, instance, start_time, end_time, high, shape)
     asked = checked_range(
-        all_changes.FUNCTION,
-        instance,
-        from_lsn,
-        to_lsn,
-        high,
-        row_filter_option,
-        all_changes.ALL_CHANGES_OPTIONS,
+        all_changes.FUNCTION, instance, *lsns, high, row_filter_option, all_changes.ALL_CHANGES_OPTIONS
     )
     leading = [(quoted(START_LSN), CDC_STARTLSN), (quoted(SEQVAL), CDC_SEQVAL)]
     select = renamed([*leading, *_selection(instance, shape)])
@@ -83,15 +77,9 @@ def net_changes_by_time(
     """
     if not instance.supports_net_changes or not instance.index_columns:
         raise InvalidObjectName(f"{net_changes.FUNCTION}{instance.capture_instance}")
-    from_lsn, to_lsn = lsn_range(spark, lake, instance, start_time, end_time, high, shape)
+    lsns = lsn_range(spark, lake, instance, start_time, end_time, high, shape)
     asked = checked_range(
-        net_changes.FUNCTION,
-        instance,
-        from_lsn,
-        to_lsn,
-        high,
-        row_filter_option,
-        net_changes.NET_CHANGES_OPTIONS,
+        net_changes.FUNCTION, instance, *lsns, high, row_filter_option, net_changes.NET_CHANGES_OPTIONS
     )
     changes = net_changes.net_changes_of(lake, instance, asked, lake_columns(instance))
     return spark.sql(f"SELECT {renamed(_selection(instance, shape))} FROM ({changes})")
