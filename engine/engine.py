@@ -142,6 +142,15 @@ class Engine:
         """
         return self._databases.connect(name, dsn)
 
+    def disconnect(self, database: str, force: bool = False) -> list[SourceProblem]:
+        """Forgets a source, the opposite of `connect`; returns what may be left there, with its removal.
+
+        One that is enabled is to be disabled first. With ``force`` that is tried, and done without where
+        the source can't be reached or refuses: instances, jobs, watermarks, sessions and change tables go
+        all the same. Raises DatabaseStillEnabled; then nothing has changed.
+        """
+        return self._databases.disconnect(database, force)
+
     def dsn(self, database: str) -> str:
         """The libpq URI of a source, with its password."""
         return self._databases.dsn(database)

@@ -650,6 +650,13 @@ class DatabaseExists(CdcError):
     shape = "A database named '{0}' is already registered, for {1}. Choose another name."
 
 
+class DatabaseStillEnabled(CdcError):
+    """disconnect of a database that is enabled for change data capture."""
+
+    number = 50016
+    shape = "Database '{0}' cannot be disconnected while it is enabled for change data capture. {1}"
+
+
 class NameInvalid(CdcError):
     """A database name that cannot be used in paths and commands."""
 

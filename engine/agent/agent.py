@@ -19,7 +19,7 @@ from engine.capture.scan import Scan, ScanLimits
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
-from engine.errors import CdcError, ControlUnreachable
+from engine.errors import CdcError, ControlUnreachable, UnknownDatabase
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import CaptureParameters, Job, JobState, JobType
@@ -163,12 +163,21 @@ class Agent:
     def _tend(self, jobs: dict[str, Job]) -> None:
         """An enabled database without a tracked table has no job, but a slot that holds its log."""
         now = time.monotonic()
-        for database in self._control.sources.list():
+        registered = self._control.sources.list()
+        for database in registered:
             if database.name in jobs or database.name in self._jobs:
                 continue
             if now - self._tended.get(database.name, -TEND_EVERY) >= TEND_EVERY:
                 self._tended[database.name] = now
                 self._tend_one(database)
+        self._clear_disconnected({database.name for database in registered})
+
+    def _clear_disconnected(self, registered: set[str]) -> None:
+        """What is left of databases that were disconnected, once nothing of theirs runs any more."""
+        listed = {table.database for table in self._control.instances.dropped()}
+        for database in listed - registered - set(self._jobs):
+            self._tended.pop(database, None)
+            self._clear_dropped(database)
 
     def _tend_one(self, database: SourceDatabase) -> None:
         self._clear_dropped(database.name)
@@ -195,7 +204,8 @@ class Agent:
         @contextmanager
         def open_scan(lease: Lease) -> Iterator[Scan]:
             registered = self._control.sources.get(database)
-            assert registered is not None, "a job's row goes with its database"
+            if registered is None:
+                raise UnknownDatabase(database, "It was disconnected.")
             source = self._sources.log(registered)
             try:
                 yield Scan(

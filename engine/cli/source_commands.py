@@ -1,4 +1,4 @@
-"""highwater connect, dsn, enable, disable, sync."""
+"""highwater connect, disconnect, dsn, enable, disable, sync."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _LOOK_AGAIN = 0.25
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command()(connect)
+    app.command()(disconnect)
     app.command()(dsn)
     app.command()(enable)
     app.command()(disable)
@@ -47,6 +48,20 @@ def connect(
         for problem in engine.connect(name, dsn):
             typer.echo(f"Note: {problem.problem} {problem.fix}", err=True)
         typer.echo(f"Database '{name}' is connected.")
+
+
+def disconnect(
+    name: Annotated[str, typer.Argument(help="What the source is called here.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when it is enabled and cannot be disabled: it is gone.")
+    ] = False,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Forget a source, its password and, by force, its change tables."""
+    with opened(home) as engine:
+        for left in engine.disconnect(name, force):
+            typer.echo(f"Note: {left.problem} {left.fix}", err=True)
+        typer.echo(f"Database '{name}' is disconnected.")
 
 
 def dsn(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:

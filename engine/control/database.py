@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Self
 
-from sqlalchemy import delete, func, text, update
+from sqlalchemy import Connection, delete, func, text, update
 
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
@@ -80,21 +80,32 @@ class ControlDatabase:
         """Takes a database back to never enabled; its folders are listed to be cleared away."""
         with self._connections.begin() as connection:
             key = database_id(connection, database, lock=True)
-            # First of all: a capture process that still believes in its lease must publish nothing more.
-            connection.execute(
-                update(leases)
-                .where(leases.c.database_id == key)
-                .values(token=leases.c.token + 1, expires=func.clock_timestamp())
-            )
-            remove_jobs(connection, key)
-            for table in (watermarks, scan_sessions, scan_runs, scan_errors):
-                connection.execute(delete(table).where(table.c.database_id == key))
-            connection.execute(
-                update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)
-            )
-            drop_instances(connection, key, self._object_ids(database))
-            drop_mapping(connection, key)
+            self._disable(connection, key, database)
             notify(connection, JOBS, database)
+
+    def remove_database(self, database: str) -> None:
+        """Forgets a database and everything kept of it; its folders are listed to be cleared away."""
+        with self._connections.begin() as connection:
+            key = database_id(connection, database, lock=True)
+            self._disable(connection, key, database)
+            connection.execute(delete(databases).where(databases.c.database_id == key))
+            notify(connection, JOBS, database)
+
+    def _disable(self, connection: Connection, key: int, database: str) -> None:
+        # First of all: a capture process that still believes in its lease must publish nothing more.
+        connection.execute(
+            update(leases)
+            .where(leases.c.database_id == key)
+            .values(token=leases.c.token + 1, expires=func.clock_timestamp())
+        )
+        remove_jobs(connection, key)
+        for table in (watermarks, scan_sessions, scan_runs, scan_errors):
+            connection.execute(delete(table).where(table.c.database_id == key))
+        connection.execute(
+            update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)
+        )
+        drop_instances(connection, key, self._object_ids(database))
+        drop_mapping(connection, database)
 
     def _object_ids(self, database: str) -> tuple[int, ...]:
         return tuple(instance.object_id for instance in self.instances.list(database))

@@ -102,15 +102,15 @@ class InstanceRepository:
             yield
 
     def dropped(self, database: str | None = None) -> Sequence[DroppedTable]:
-        """Change tables to be cleared away, oldest first."""
+        """Change tables to be cleared away, oldest first; also of databases that are no longer registered."""
         query = select(
             dropped_tables.c.object_id,
-            databases.c.name,
+            dropped_tables.c.database,
             dropped_tables.c.capture_instance,
             dropped_tables.c.drop_date,
-        ).join(databases)
+        )
         if database is not None:
-            query = query.where(databases.c.name == database)
+            query = query.where(dropped_tables.c.database == database)
         with self._connections.read() as connection:
             return [
                 DroppedTable(*row) for row in connection.execute(query.order_by(dropped_tables.c.object_id))
@@ -189,22 +189,25 @@ def drop_instances(connection: Connection, key: int, ids: Sequence[int]) -> None
         .returning(change_tables.c.object_id, change_tables.c.database_id, change_tables.c.capture_instance)
         .cte("gone")
     )
-    source = select(gone.c.object_id, gone.c.database_id, gone.c.capture_instance, func.clock_timestamp())
+    source = select(gone.c.object_id, databases.c.name, gone.c.capture_instance, func.clock_timestamp()).join(
+        databases, databases.c.database_id == gone.c.database_id
+    )
     connection.execute(
-        insert(dropped_tables).from_select(
-            ["object_id", "database_id", "capture_instance", "drop_date"], source
-        )
+        insert(dropped_tables).from_select(["object_id", "database", "capture_instance", "drop_date"], source)
     )
     left = select(change_tables.c.object_id).where(change_tables.c.database_id == key).limit(1)
     if connection.scalar(left) is None:
         remove_jobs(connection, key)
 
 
-def drop_mapping(connection: Connection, key: int) -> None:
-    """Lists the folder of the database's lsn_time_mapping to be cleared away."""
+def drop_mapping(connection: Connection, database: str) -> None:
+    """Lists the folder of the database's lsn_time_mapping to be cleared away; once is enough."""
+    mine = (dropped_tables.c.database == database, dropped_tables.c.capture_instance.is_(None))
+    if connection.scalar(select(dropped_tables.c.object_id).where(*mine).limit(1)) is not None:
+        return
     values = {
         "object_id": object_ids.next_value(),
-        "database_id": key,
+        "database": database,
         "capture_instance": None,
         "drop_date": func.clock_timestamp(),
     }

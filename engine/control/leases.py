@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, func, literal, or_, select, update
+from sqlalchemy import BigInteger, case, cast, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
@@ -51,7 +51,8 @@ class LeaseRepository:
             new = insert(leases).values(
                 database_id=database_id(connection, database),
                 holder=holder,
-                token=1,
+                # Above every token of a database that had this name and was forgotten.
+                token=cast(func.extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger),
                 seconds=seconds,
                 expires=expires,
             )

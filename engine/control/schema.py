@@ -184,9 +184,9 @@ dropped_tables = Table(
     "dropped_tables",
     metadata,
     Column("object_id", Integer, primary_key=True, autoincrement=False),
-    _database_key(primary_key=False),
     Column("capture_instance", Text),
     Column("drop_date", INSTANT, nullable=False),
+    Column("database", Text, nullable=False),
     schema="cdc",
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from engine.control.connections import Connections, database_id
@@ -56,11 +56,6 @@ class SourceRepository:
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Records ``is_cdc_enabled``. Raises UnknownDatabase."""
         self._set(name, is_cdc_enabled=enabled)
-
-    def remove(self, name: str) -> None:
-        """Forgets a source and everything kept of it; an unknown one is no error."""
-        with self._connections.begin() as connection:
-            connection.execute(delete(databases).where(databases.c.name == name))
 
     def _set(self, name: str, **values: Any) -> None:
         with self._connections.begin() as connection:

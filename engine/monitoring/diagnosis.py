@@ -153,7 +153,7 @@ def _source(facts: DatabaseFacts) -> Iterator[Finding]:
     yield Finding(
         Verdict.FAILING,
         f"Source {facts.database.name}",
-        facts.unreachable,
+        f"{facts.unreachable.rstrip('.')}. If it is gone for good: {_forget(facts)}",
         job.since if job is not None and failed else None,
         f"highwater connect {facts.database.name} '{facts.database.dsn}'",
     )
@@ -270,6 +270,10 @@ def _quoted(name: str) -> str:
     """A name as the command line reads it in a table's name and a list of columns: in "" where it must be."""
     is_plain = name == name.strip() and not name.startswith("-") and not set(name) & set('.,"[]')
     return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def _forget(facts: DatabaseFacts) -> str:
+    return f"highwater disconnect {shlex.quote(facts.database.name)} --force"
 
 
 def _begin_anew(facts: DatabaseFacts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from engine.errors import (
     DatabaseAlreadyEnabled,
     DatabaseExists,
     DatabaseNotEnabled,
+    DatabaseStillEnabled,
     NameInvalid,
     SourceUnfit,
     SourceUnreachable,
@@ -148,6 +150,51 @@ class Databases:
             admin.disable_database(instances)
             self._control.disable_database(name)
 
+    def disconnect(self, name: str, force: bool = False) -> list[SourceProblem]:
+        """Forgets a source with everything kept of it; what may be left of us there is returned.
+
+        An enabled database is to be disabled first, which ``force`` tries too, and then goes on without:
+        the source may be gone for good. Raises UnknownDatabase, DatabaseStillEnabled; then nothing has
+        changed.
+        """
+        database = self.get(name)
+        admin, instances = self._sources.admin(database), self._control.instances.list(name)
+        words = self._kept_there(database, admin, force)
+        self._control.remove_database(name)
+        self._secrets.forget_secret(name)
+        if words is None:
+            return []
+        return [
+            SourceProblem("source", words, _clean_later(name), fatal=False),
+            *admin.remains(instances),
+        ]
+
+    def _kept_there(self, database: SourceDatabase, admin: SourceAdmin, force: bool) -> str | None:
+        """Why something of us may be left at the source, once disabling was tried; None where nothing is.
+
+        Where this home has not enabled the database, what is there may be another home's: it stays.
+        """
+        name = database.name
+        try:
+            in_place = admin.is_enabled()
+        except SourceUnreachable as error:
+            if not database.is_cdc_enabled:
+                return None
+            if not force:
+                fix = f"If it is gone for good: highwater disconnect {shlex.quote(name)} --force"
+                raise DatabaseStillEnabled(name, f"{_words(error)}. {fix}") from error
+            return f"{_words(error)}. Should it be back, it can be cleaned:"
+        if not database.is_cdc_enabled:
+            words = "The source is enabled, though not by this home. If no other home captures it:"
+            return words if in_place else None
+        if not force:
+            raise DatabaseStillEnabled(name, f"Disable it first: highwater disable -d {shlex.quote(name)}")
+        try:
+            self.disable(name)
+        except CdcError as error:
+            return f"{_words(error)}. Some of this may be left at the source; when that is mended:"
+        return None
+
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
         """Stops the capture job and keeps every other reader of the log away. Undone when the body fails."""
@@ -177,6 +224,17 @@ class Databases:
             finally:
                 if lease is not None:
                     self._control.leases.release(lease)
+
+
+def _words(error: CdcError) -> str:
+    """An error's text without its full stop."""
+    return str(error).rstrip(".")
+
+
+def _clean_later(name: str) -> str:
+    """What cleans a source exactly, should it be reached again."""
+    name = shlex.quote(name)
+    return f"highwater connect {name} DSN; highwater disable -d {name}  # or as its superuser:"
 
 
 def with_password(dsn: str, password: str) -> str:

@@ -415,6 +415,13 @@ class SourceAdmin(Protocol):
         """
         ...
 
+    def remains(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
+        """What `enable_database` and tracking ``instances`` made there, and how to remove it by hand.
+
+        The source is not asked: it may be gone.
+        """
+        ...
+
     def create_role(self, role: str) -> None:
         """A gating role when the source has none of that name. Raises RoleNotCreated (22944)."""
         ...

@@ -1,4 +1,8 @@
 from pathlib import Path
+from threading import enumerate as enumerate_threads
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
@@ -132,3 +136,47 @@ def test_the_agent_comes_back_when_the_control_database_was_away(tracked, new_ag
     monkeypatch.setattr(jobs, "list", away)
     new_agent()
     until_state(tracked, JobState.RUNNING)
+
+
+def test_the_change_tables_of_a_disconnected_database_go_and_nobody_reads_it_again(
+    tracked, new_agent, postgres
+):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.sync(DATABASE, 60)
+    folders = [
+        Path(tracked.lake.change_table(DATABASE, "public_t")),
+        Path(tracked.lake.lsn_time_mapping(DATABASE)),
+    ]
+    assert all(folder.is_dir() for folder in folders)
+    tracked.connection.close()
+    name = conninfo_to_dict(tracked.dsn)["dbname"]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+        try:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            until_state(tracked, JobState.FAILED)
+            tracked.engine.disconnect(DATABASE, force=True)
+            until(lambda: not tracked.control.instances.dropped(), "nothing is left to clear away")
+        finally:
+            connection.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+    assert not any(folder.exists() for folder in folders)
+    assert not [thread.name for thread in enumerate_threads() if f"{DATABASE}_capture" in thread.name]
+
+
+def test_a_database_connected_again_under_its_name_begins_anew(tracked, new_agent):
+    new_agent()
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.disconnect(DATABASE, force=True)
+    tracked.engine.connect(DATABASE, tracked.dsn)
+    tracked.engine.enable_db(DATABASE)
+    tracked.enable("t")
+    tracked.sql("INSERT INTO t VALUES (2, 'b')")
+    tracked.engine.sync(DATABASE, 60)
+    assert [row["id"] for row in tracked.rows("public_t")] == [2]
+    low = tracked.engine.get_min_lsn(DATABASE, "public_t")
+    assert min(row["start_lsn"] for row in tracked.mapping()) >= str(low)

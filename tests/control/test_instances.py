@@ -93,8 +93,13 @@ def test_the_agent_hears_of_a_new_job(control):
 
 def test_a_source_that_is_forgotten_takes_everything_along(control):
     add(control, an_instance(), job=CaptureParameters())
-    control.sources.remove("hr")
+    control.remove_database("hr")
     assert control.instances.list() == []
     assert control.jobs.list() == []
+    assert control.sources.list() == []
+    assert [(table.database, table.capture_instance) for table in control.instances.dropped()] == [
+        ("hr", "hr_department"),
+        ("hr", None),
+    ]
     with pytest.raises(UnknownDatabase):
         add(control, replace(an_instance(), object_id=2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import psycopg
 import pytest
 
@@ -10,6 +12,7 @@ from engine.errors import (
     DatabaseAlreadyEnabled,
     DatabaseExists,
     DatabaseNotEnabled,
+    DatabaseStillEnabled,
     NameInvalid,
     SourceUnreachable,
     SystemDatabase,
@@ -139,3 +142,98 @@ def test_a_disabled_database_is_free_for_the_next_capture_process(engine, enable
     after = control.leases.acquire(enabled, "agent", 30)
     assert after is not None
     assert after.token > before.token
+
+
+@pytest.fixture
+def tracked(engine, enabled):
+    """The same with a tracked table."""
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    return enabled
+
+
+def server_statements(postgres, *statements):
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@contextmanager
+def gone(postgres, dsn):
+    """The database has another name meanwhile, which is yielded."""
+    name = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+    server_statements(postgres, f"ALTER DATABASE {name} RENAME TO {name}_moved")
+    try:
+        yield f"{name}_moved"
+    finally:
+        server_statements(postgres, f"ALTER DATABASE {name}_moved RENAME TO {name}")
+
+
+def objects_of_ours(sql):
+    return sql(
+        "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
+        " UNION ALL SELECT pubname FROM pg_publication UNION ALL SELECT evtname FROM pg_event_trigger"
+        " UNION ALL SELECT nspname FROM pg_namespace WHERE nspname = 'cdc'"
+        " UNION ALL SELECT relname FROM pg_class WHERE relreplident = 'f'"
+    )
+
+
+def test_a_database_that_is_not_enabled_is_disconnected(engine, home, hr):
+    home.keep_secret(hr, "secret")
+    assert engine.disconnect(hr) == []
+    assert engine.databases() == []
+    assert home.secret(hr) is None
+
+
+def test_an_enabled_database_is_disabled_before_it_is_disconnected(engine, tracked):
+    with pytest.raises(DatabaseStillEnabled, match="Disable it first: highwater disable -d hr"):
+        engine.disconnect(tracked)
+    assert len(engine.help_change_data_capture(tracked)) == 1
+
+
+def test_by_force_an_enabled_database_is_disabled_too(engine, tracked, control, sql):
+    assert engine.disconnect(tracked, force=True) == []
+    assert engine.databases() == []
+    assert objects_of_ours(sql) == []
+    assert [table.capture_instance for table in control.instances.dropped()] == ["hr_department", None]
+
+
+def test_a_source_that_is_gone_is_forgotten_by_force(
+    engine, home, tracked, control, postgres, source_dsn, new_database, sql
+):
+    engine.connect("sales", new_database())
+    engine.enable_db("sales")
+    home.keep_secret(tracked, "secret")
+    with gone(postgres, source_dsn):
+        with pytest.raises(DatabaseStillEnabled, match="highwater disconnect hr --force"):
+            engine.disconnect(tracked)
+        [finding] = [found for found in engine.status().findings if found.subject == "Source hr"]
+        assert "highwater disconnect hr --force" in finding.text
+        left = engine.disconnect(tracked, force=True)
+    assert [database.name for database in engine.databases()] == ["sales"]
+    assert engine.database("sales").is_cdc_enabled
+    assert engine.slot("sales") is not None
+    assert home.secret(tracked) is None
+    assert control.jobs.list() == control.instances.list() == []
+    assert [table.capture_instance for table in control.instances.dropped()] == ["hr_department", None]
+    assert objects_of_ours(sql) != []
+    for problem in left[1:]:
+        sql(problem.fix)
+    assert objects_of_ours(sql) == []
+
+
+def test_a_source_that_is_back_after_it_was_forgotten_is_cleaned_by_disabling(
+    engine, tracked, postgres, source_dsn, sql
+):
+    with gone(postgres, source_dsn):
+        left = engine.disconnect(tracked, force=True)
+    assert "highwater connect hr DSN; highwater disable -d hr" in left[0].fix
+    engine.connect(tracked, source_dsn)
+    engine.disable_db(tracked)
+    assert objects_of_ours(sql) == []
+
+
+def test_a_source_that_another_home_captures_stays_as_it_is(engine, tracked, control, sql):
+    control.sources.set_enabled(tracked, False)
+    [note, *_] = engine.disconnect(tracked)
+    assert "not by this home" in note.problem
+    assert len(objects_of_ours(sql)) > 4

@@ -176,7 +176,7 @@ def test_tracked_tables_without_a_job():
 
 def test_a_source_that_does_not_answer():
     finding = only(Verdict.FAILING, unreachable="connection refused", slot=None, log_end=None)
-    assert finding.text == "connection refused"
+    assert finding.text == "connection refused. If it is gone for good: highwater disconnect hr --force"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from engine.sources.postgres.names import (
     TRUNCATE_GUARD,
 )
 from engine.sources.postgres.privileges import privileges_of
+from engine.sources.postgres.remains import remains
 from engine.sources.postgres.tracking import Commands
 
 LOCK_TIMEOUT = "5s"
@@ -151,6 +152,10 @@ class PostgresAdmin:
                         tracking.untrack(commands, root)
                     self._drop_objects(commands)
                 self._drop_slot(commands)
+
+    def remains(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
+        """What `enable_database` and tracking ``instances`` made there; the source is not asked."""
+        return list(remains(self._slot, instances))
 
     def _make_objects(self, commands: Commands) -> None:
         script = files("engine.sources.postgres").joinpath("enable.sql").read_text()
