@@ -65,7 +65,8 @@ class CdcSchemaExists(CdcError):
     number = 22906
     shape = (
         "Database '{0}' cannot be enabled: it already has a user or schema named 'cdc'. "
-        "Drop or rename it; where an enabling was cut short, disable the database first."
+        "Drop or rename it; where it is Highwater's, in a copy of an enabled database or after an enabling "
+        "that was cut short, disable the database first: highwater disable -d {1}"
     )
 
 
@@ -648,6 +649,15 @@ class DatabaseExists(CdcError):
 
     number = 50008
     shape = "A database named '{0}' is already registered, for {1}. Choose another name."
+
+
+class SameDatabase(CdcError):
+    """disable_db of a database that is enabled under another name: that one would lose its capture."""
+
+    number = 50017
+    shape = (
+        "Database '{0}' is the same as '{1}', which is enabled for change data capture. Nothing was disabled."
+    )
 
 
 class DatabaseStillEnabled(CdcError):

@@ -18,6 +18,7 @@ from engine.errors import (
     DatabaseNotEnabled,
     DatabaseStillEnabled,
     NameInvalid,
+    SameDatabase,
     SourceUnfit,
     SourceUnreachable,
     SyncTimeout,
@@ -137,18 +138,35 @@ class Databases:
     def disable(self, name: str) -> None:
         """sys.sp_cdc_disable_db: its instances, change tables and jobs go; gating roles stay.
 
-        It takes the database's lease first, so no capture process reads the log meanwhile. An enabling
-        that was cut short at the source is taken back too. Raises DatabaseNotEnabled, SourceUnreachable,
-        ObjectsNotDropped; then the capture job goes on as before.
+        It takes the database's lease first, so no capture process reads the log meanwhile. Where this home
+        has not enabled the database, what an enabling that was cut short made is taken back, and what came
+        along with a copy of an enabled database: the original keeps all of its own. Raises
+        DatabaseNotEnabled, SameDatabase, SourceUnreachable, ObjectsNotDropped; then the capture job goes on
+        as before.
         """
         database = self.get(name)
         admin = self._sources.admin(database)
-        if not database.is_cdc_enabled and not admin.is_enabled():
-            raise DatabaseNotEnabled(name)
+        if not database.is_cdc_enabled:
+            if not admin.has_own_schema():
+                raise DatabaseNotEnabled(name)
+            self._check_is_another(name, admin)
         instances = self._control.instances.list(name)
         with self._alone(name):
             admin.disable_database(instances)
             self._control.disable_database(name)
+
+    def _check_is_another(self, name: str, admin: SourceAdmin) -> None:
+        """Raises SameDatabase where it is enabled under another name. One that can't be reached is not it."""
+        place = admin.place()
+        for other in self._control.sources.list():
+            if other.is_cdc_enabled and self._place(other) == place:
+                raise SameDatabase(name, other.name)
+
+    def _place(self, database: SourceDatabase) -> str | None:
+        try:
+            return self._sources.admin(database).place()
+        except SourceUnreachable:
+            return None
 
     def disconnect(self, name: str, force: bool = False) -> list[SourceProblem]:
         """Forgets a source with everything kept of it; what may be left of us there is returned.

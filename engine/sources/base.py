@@ -401,6 +401,14 @@ class SourceAdmin(Protocol):
         """Whether the source's side of enable_database is in place."""
         ...
 
+    def has_own_schema(self) -> bool:
+        """Whether schema ``cdc`` is one that enable_database made, here or where this is a copy of."""
+        ...
+
+    def place(self) -> str:
+        """Which running database this is: the same text for two DSNs only where both lead to the same one."""
+        ...
+
     def enable_database(self) -> None:
         """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
 

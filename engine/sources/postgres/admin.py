@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -34,6 +35,7 @@ from engine.sources.postgres.names import (
     OWN_DDL,
     PUBLICATION,
     SCHEMA,
+    SCHEMA_COMMENT,
     TRUNCATE_GUARD,
 )
 from engine.sources.postgres.privileges import privileges_of
@@ -65,7 +67,7 @@ class PostgresAdmin:
     def check(self) -> Sequence[SourceProblem]:
         """What keeps this database from being captured; empty when nothing does."""
         with self._connected() as connection:
-            return list(fitness.problems(connection, self._slot))
+            return list(fitness.problems(connection, self._slot, self._database))
 
     def tracking_problems(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
         """What keeps tracked tables from being captured as they should: they are gone, or were changed."""
@@ -97,6 +99,21 @@ class PostgresAdmin:
         with self._connected() as connection:
             return _has_own_schema(connection) and _has_publication(connection) and self._has_slot(connection)
 
+    def has_own_schema(self) -> bool:
+        """Whether schema ``cdc`` is one that enable_database made, here or where this is a copy of."""
+        with self._connected() as connection:
+            return _has_own_schema(connection)
+
+    def place(self) -> str:
+        """The server's run and the database's oid: a copied server has another start, if nothing else."""
+        with self._connected() as connection:
+            row = connection.execute(
+                "SELECT format('%s/%s', extract(epoch FROM pg_postmaster_start_time()), oid)"
+                " FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        assert row is not None
+        return str(row[0])
+
     def mark(self) -> Lsn:
         """A durable place in the log: everything committed before the call is below it."""
         with self._connected() as connection:
@@ -121,7 +138,7 @@ class PostgresAdmin:
             ):
                 raise SystemDatabase(self._database)
             if _has_schema(connection):
-                raise CdcSchemaExists(self._database)
+                raise CdcSchemaExists(self._database, shlex.quote(self._database))
             commands = Commands(connection)
             with self._refused(commands, self._objects_not_created):
                 self._drop_slot(commands)
@@ -132,6 +149,7 @@ class PostgresAdmin:
                     self._make_slot(commands)
             except BaseException:
                 with self._refused(commands, self._objects_not_created), connection.transaction():
+                    self._drop_event_triggers(commands)
                     self._drop_objects(commands)
                 raise
 
@@ -139,18 +157,19 @@ class PostgresAdmin:
         """Takes back enable_database and whatever tracking of ``instances`` left on tables.
 
         Whether the slot and schema are there or not: what is missing is no error. A schema ``cdc`` that
-        is not ours stays. Raises ObjectsNotDropped (22913).
+        is not ours stays, and so do slots of other databases: this one may be a copy of theirs.
+        Raises ObjectsNotDropped (22913).
         """
+        oids = sorted({instance.source_object_id for instance in instances})
         with self._connected() as connection:
             commands = Commands(connection)
             # The slot goes last: it can't be put back, so nothing may fail after it.
             with self._refused(commands, self._objects_not_dropped), connection.transaction():
                 commands.run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                if _has_own_schema(connection):
-                    commands.run(OWN_DDL)
-                    for root in tracking.tracked_roots(commands):
-                        tracking.untrack(commands, root)
-                    self._drop_objects(commands)
+                # First: where somebody dropped parts of the schema by hand, they would refuse all DDL.
+                self._drop_event_triggers(commands)
+                tracking.untrack_all(commands, oids)
+                self._drop_objects(commands)
                 self._drop_slot(commands)
 
     def remains(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
@@ -173,11 +192,13 @@ class PostgresAdmin:
                 commands.run(statement)
 
     def _drop_objects(self, commands: Commands) -> None:
-        commands.run(OWN_DDL)
+        commands.run(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(PUBLICATION)))
+        if _has_own_schema(commands.connection):
+            commands.run(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+
+    def _drop_event_triggers(self, commands: Commands) -> None:
         for trigger in (DDL_TRIGGER, DROP_TRIGGER):
             commands.run(sql.SQL("DROP EVENT TRIGGER IF EXISTS {}").format(sql.Identifier(trigger)))
-        commands.run(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(PUBLICATION)))
-        commands.run(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(SCHEMA)))
 
     def _make_slot(self, commands: Commands) -> None:
         # A slot begins where no older transaction is open: it waits for those that are.
@@ -193,7 +214,11 @@ class PostgresAdmin:
         )
 
     def _has_slot(self, connection: Connection) -> bool:
-        return _exists(connection, "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", self._slot)
+        return _exists(
+            connection,
+            "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()",
+            self._slot,
+        )
 
     # Roles
 
@@ -293,6 +318,8 @@ class PostgresAdmin:
             )
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             words += " (a role with REPLICATION and CREATE on the database is needed)"
+        if isinstance(error, psycopg.errors.DuplicateObject) and PUBLICATION in words:
+            words += f". Where it is left from a capture that ended: DROP PUBLICATION {PUBLICATION};"
         return ObjectsNotCreated(self._database, f"command '{command}' failed: {words}")
 
     def _objects_not_dropped(self, command: str, error: psycopg.Error) -> CdcError:
@@ -368,12 +395,14 @@ def _has_schema(connection: Connection) -> bool:
 
 
 def _has_own_schema(connection: Connection) -> bool:
-    """Whether the schema ``cdc`` is the one that enable_database made."""
+    """Whether the schema ``cdc`` is one that enable_database made, though parts of it may be gone."""
     return _exists(
         connection,
-        "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
-        " WHERE n.nspname = %s AND p.proname = %s",
+        "SELECT 1 FROM pg_namespace n WHERE n.nspname = %s"
+        " AND (obj_description(n.oid, 'pg_namespace') LIKE %s"
+        " OR EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = n.oid AND p.proname = %s))",
         SCHEMA,
+        f"{SCHEMA_COMMENT}%",
         TRUNCATE_GUARD,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,7 +20,8 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        pg_is_in_recovery() AS standby, current_setting('wal_level') AS wal_level,
        current_setting('max_replication_slots')::int AS slot_limit,
        (SELECT count(*) FROM pg_replication_slots) AS slots,
-       EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %(slot)s) AS own_slot,
+       EXISTS (SELECT FROM pg_replication_slots
+               WHERE slot_name = %(slot)s AND database = current_database()) AS own_slot,
        current_user AS role, r.rolreplication OR r.rolsuper AS may_replicate,
        has_database_privilege(current_database(), 'CREATE') AS may_create,
        current_database() AS database, current_setting('server_encoding') AS encoding,
@@ -57,8 +59,8 @@ FROM pg_class c WHERE c.oid = ANY(%s::oid[])
 """
 
 
-def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
-    """Everything that is wrong, fatal or not."""
+def problems(connection: Connection, slot: str, database: str) -> Iterator[SourceProblem]:
+    """Everything that is wrong, fatal or not. ``database`` is its name here."""
     if connection.info.server_version < OLDEST_VERSION:
         version = connection.info.server_version // 10000
         yield SourceProblem(
@@ -74,6 +76,14 @@ def problems(connection: Connection, slot: str) -> Iterator[SourceProblem]:
     facts = {column.name: value for column, value in zip(cursor.description, row, strict=True)}
     yield from _server_problems(facts)
     yield from _rights_problems(facts, connection)
+    if facts["is_enabled"] and not facts["own_slot"]:
+        yield SourceProblem(
+            "copy",
+            "The database has Highwater's schema cdc, but no replication slot of its own: it is a copy of an "
+            "enabled database, or its slot was dropped. It can be enabled anew once it is disabled.",
+            f"highwater disable -d {shlex.quote(database)}",
+            fatal=False,
+        )
     yield from _soft_problems(facts)
     if facts["may_log_snapshot"] is False:
         role = sql.Identifier(facts["role"]).as_string(connection)

@@ -6,6 +6,8 @@ import hashlib
 import re
 
 SCHEMA = "cdc"
+SCHEMA_COMMENT = "Change data capture by Highwater."
+"""How the comment on our schema begins (enable.sql)."""
 PUBLICATION = "highwater"
 TRUNCATE_GUARD = "refuse_truncate"
 TRUNCATE_TRIGGER = "highwater_refuse_truncate"

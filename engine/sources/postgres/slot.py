@@ -28,7 +28,7 @@ _STATE = """
 SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text,
        greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn), 0)::bigint,
        s.wal_status, s.safe_wal_size, s.active_pid
-FROM pg_replication_slots s WHERE s.slot_name = %s
+FROM pg_replication_slots s WHERE s.slot_name = %s AND s.database = current_database()
 """
 
 

@@ -43,6 +43,25 @@ WHERE t.root_id = %(root)s::oid
 ORDER BY c.oid <> t.root_id, c.oid
 """
 
+_STRAYS = """
+WITH signs(id) AS (
+    SELECT r.prrelid FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    WHERE p.pubname = %(publication)s
+    UNION SELECT tgrelid FROM pg_trigger WHERE tgname = %(trigger)s
+    UNION SELECT unnest(%(oids)s::oid[])
+), members(id) AS (
+    SELECT id FROM signs UNION SELECT t.relid FROM signs, pg_partition_tree(signs.id::regclass) t
+)
+SELECT n.nspname, c.relname,
+       EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgname = %(trigger)s),
+       c.relreplident = 'f' AND NOT EXISTS (
+           SELECT FROM pg_publication_tables o
+           WHERE o.schemaname = n.nspname AND o.tablename = c.relname AND o.pubname <> %(publication)s)
+FROM members JOIN pg_class c ON c.oid = members.id JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.oid <> ALL(%(known)s::oid[])
+ORDER BY c.oid
+"""
+
 _BLOCKERS = """
 SELECT a.pid, a.usename, a.state, coalesce(left(regexp_replace(a.query, '\\s+', ' ', 'g'), 80), '')
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -138,6 +157,34 @@ def untrack(commands: Commands, oid: int) -> None:
                 sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY {}").format(table, _identity(identity, index))
             )
     commands.run(sql.SQL("DELETE FROM {} WHERE root_id = %s::oid").format(_TRACKED), [oid])
+
+
+def untrack_all(commands: Commands, oids: Sequence[int] = ()) -> None:
+    """Takes `track` back for every table there is a sign of, and for those with ``oids``.
+
+    Of tables that are not in cdc.tracked_tables, say because that was dropped by hand or is not whole in
+    a restored copy, nobody knows the replica identity before: they get the default, unless another
+    publication needs what they have.
+    """
+    known: list[int] = []
+    if commands.run("SELECT to_regclass('cdc.tracked_tables')::text").fetchone() != (None,):
+        listed = commands.run(sql.SQL("SELECT table_id::oid FROM {}").format(_TRACKED))
+        known = [row[0] for row in listed.fetchall()]
+    names = {
+        "publication": PUBLICATION,
+        "trigger": TRUNCATE_TRIGGER,
+        "oids": list(oids),
+        "known": known,
+    }
+    strays = commands.run(_STRAYS, names).fetchall()
+    for root in tracked_roots(commands) if known else ():
+        untrack(commands, root)
+    for schema, name, guarded, is_full in strays:
+        table = sql.Identifier(schema, name)
+        if guarded:
+            commands.run(sql.SQL("DROP TRIGGER {} ON {}").format(_TRIGGER, table))
+        if is_full:
+            commands.run(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY DEFAULT").format(table))
 
 
 def guard_index(commands: Commands, instance: CaptureInstance) -> None:
