@@ -46,10 +46,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What enabling one table came to; ``error`` is the message, None when it worked."""
+    """What enabling one table came to; ``error`` None when it worked; ``notes`` are no failures."""
 
     table: str
     error: str | None
+    notes: tuple[str, ...] = ()
 
 
 def net_indexes(table: SourceTable) -> list[SourceIndex]:
@@ -113,6 +114,7 @@ def enable_all(
 
 
 def _enable(engine: Engine, database: str, table: EnableTable, name: str) -> Outcome:
+    notes: list[str] = []
     try:
         engine.enable_table(
             database,
@@ -124,7 +126,8 @@ def _enable(engine: Engine, database: str, table: EnableTable, name: str) -> Out
             index_name=table.index_name,
             captured_column_list=table.captured_column_list,
             allow_partition_switch=table.allow_partition_switch,
+            on_message=lambda message: notes.append(message.line()),
         )
     except CdcError as error:
         return Outcome(name, error.line())
-    return Outcome(name, None)
+    return Outcome(name, None, tuple(notes))

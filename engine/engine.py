@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from engine.control import ControlDatabase
+from engine.errors import CdcError
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
@@ -185,11 +186,16 @@ class Engine:
         captured_column_list: str | None = None,
         filegroup_name: str | None = None,
         allow_partition_switch: bool = True,
+        on_message: Callable[[CdcError], None] | None = None,
     ) -> CaptureInstance:
         """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
 
         Returns the instance; its start_lsn is None until the capture job meets it in the log. Columns are
-        captured in the order of the source table. Raises what reference/errors.md lists under "Enable table".
+        captured in the order of the source table. on_message is told messages of severity 10 (22855, 22856,
+        22857); without it they are logged. Raises what reference/errors.md lists under "Enable table".
+
+        With ``allow_partition_switch`` 0 the source refuses ATTACH and DETACH PARTITION of a partitioned
+        table (22842, 22843), and DROP of a partition too: its rows would go uncaptured.
         """
         request = EnableRequest(
             source_schema=source_schema,
@@ -202,7 +208,7 @@ class Engine:
             filegroup_name=filegroup_name,
             allow_partition_switch=allow_partition_switch,
         )
-        return self._tables.enable(database, request)
+        return self._tables.enable(database, request, on_message)
 
     def disable_table(
         self, database: str, source_schema: str, source_name: str, capture_instance: str | None

@@ -284,6 +284,27 @@ class SwitchUntracked(CdcError):
     )
 
 
+class SwitchBlocked(CdcError):
+    """The table is partitioned and @allow_partition_switch is 0: noted, not a failure."""
+
+    number, severity = 22856, 10
+    shape = (
+        "Table '{0}.{1}' is partitioned and @allow_partition_switch is 0: from now on ATTACH and DETACH "
+        "PARTITION of it, and DROP of a partition, are refused."
+    )
+
+
+class SwitchNotBlocked(CdcError):
+    """@allow_partition_switch is 0, and the event triggers that would refuse are not there: no failure."""
+
+    number, severity = 22856, 10
+    shape = (
+        "Table '{0}.{1}' is partitioned and @allow_partition_switch is 0, but ATTACH and DETACH PARTITION of "
+        "it are not refused before a superuser creates Highwater's event triggers: highwater status has the "
+        "statements. Until then rows that come or go with a partition are not captured."
+    )
+
+
 class TableNotMarked(CdcError):
     """The source could not be told to log the table: command, error number and text of the source follow."""
 

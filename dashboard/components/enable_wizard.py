@@ -255,6 +255,8 @@ def show_outcomes(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.error is not None:
             st.error(f"**{escaped(outcome.table)}**: {escaped(outcome.error)}", icon=":material/error:")
+        for note in outcome.notes:
+            st.info(f"**{escaped(outcome.table)}**: {escaped(note)}", icon=":material/info:")
 
 
 def _buttons(wizard: Wizard, back: int, forward: int, label: str, disabled: bool) -> None:

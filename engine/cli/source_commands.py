@@ -90,6 +90,13 @@ def enable(
         bool | None,
         typer.Option("--net/--no-net", help="Net changes; where rows have an identifier by default."),
     ] = None,
+    partition_switch: Annotated[
+        bool,
+        typer.Option(
+            "--partition-switch/--no-partition-switch",
+            help="Whether ATTACH and DETACH PARTITION are allowed; their rows are never captured.",
+        ),
+    ] = True,
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Enable a table for change data capture, its database first if needed; or only the database."""
@@ -113,6 +120,8 @@ def enable(
                 supports_net_changes=net,
                 index_name=index,
                 captured_column_list=columns,
+                allow_partition_switch=partition_switch,
+                on_message=lambda message: typer.echo(message.line(), err=True),
             )
         except CdcError:
             # A refused table leaves the database as this command found it.

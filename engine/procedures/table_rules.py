@@ -29,7 +29,9 @@ from engine.errors import (
     ReservedColumnName,
     RoleNameEmpty,
     RoleNameInvalid,
+    SwitchBlocked,
     SwitchIgnored,
+    SwitchNotBlocked,
     SwitchUntracked,
     TableInCdcSchema,
     TooManyColumns,
@@ -123,16 +125,22 @@ def plan(request: EnableRequest, table: SourceTable, existing: Sequence[CaptureI
     )
 
 
-def partition_note(request: EnableRequest, table: SourceTable) -> CdcError | None:
+def partition_switch(request: EnableRequest, table: SourceTable) -> bool:
+    """cdc.change_tables.partition_switch: a table without partitions always has it."""
+    return bool(request.allow_partition_switch) or not table.is_partitioned
+
+
+def partition_note(request: EnableRequest, table: SourceTable, refuses_ddl: bool) -> CdcError | None:
     """What @allow_partition_switch comes to, as a message of severity 10; None where nothing is to be said.
 
-    A source that cannot refuse ATTACH and DETACH PARTITION has a partitioned table's option 0 as 1.
+    refuses_ddl: whether the source can refuse DDL (`SourceAdmin.refuses_ddl`).
     """
-    if table.is_partitioned:
-        return SwitchUntracked(table.schema, table.name)
-    if not request.allow_partition_switch:
-        return SwitchIgnored(table.schema, table.name)
-    return None
+    names = table.schema, table.name
+    if request.allow_partition_switch:
+        return SwitchUntracked(*names) if table.is_partitioned else None
+    if not table.is_partitioned:
+        return SwitchIgnored(*names)
+    return SwitchBlocked(*names) if refuses_ddl else SwitchNotBlocked(*names)
 
 
 def _check_role(role_name: str | None) -> None:

@@ -29,6 +29,7 @@ from engine.procedures.table_rules import (
     check_parameters,
     check_table_name,
     partition_note,
+    partition_switch,
     plan,
 )
 from engine.sources.base import SourceAdmin, SourceTable
@@ -50,8 +51,13 @@ class Tables:
         """Every table of the source that could be tracked."""
         return list(self._databases.admin(database).tables())
 
-    def enable(self, database: str, request: EnableRequest) -> CaptureInstance:
-        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it."""
+    def enable(
+        self, database: str, request: EnableRequest, on_message: Callable[[CdcError], None] | None = None
+    ) -> CaptureInstance:
+        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
+
+        on_message is told messages of severity 10, once the table is enabled; without it they are logged.
+        """
         self._databases.enabled(database)
         check_parameters(request)
         admin = self._databases.admin(database)
@@ -60,8 +66,7 @@ class Tables:
             raise TableMissing(request.source_schema, request.source_name)
         self._forget_gone(database, admin)
         planned = plan(request, table, self._control.instances.list(database))
-        if (note := partition_note(request, table)) is not None:
-            _log.warning(str(note), database=database)
+        note = partition_note(request, table, admin.refuses_ddl())
         if planned.role_name is not None:
             admin.create_role(planned.role_name)
         instance = CaptureInstance(
@@ -79,11 +84,16 @@ class Tables:
             create_date=self._clock(),
             columns=planned.columns,
             index_columns=planned.index_columns,
+            partition_switch=partition_switch(request, table),
             source_columns=table.shape,
         )
         with self._control.instances.add(instance, CaptureParameters()):
             admin.enable_table(instance)
         _log.info("table enabled", database=database, capture_instance=instance.capture_instance)
+        if note is not None and on_message is not None:
+            on_message(note)
+        elif note is not None:
+            _log.warning(str(note), database=database)
         return instance
 
     def disable(

@@ -449,6 +449,10 @@ class SourceAdmin(Protocol):
         """
         ...
 
+    def refuses_ddl(self) -> bool:
+        """Whether the source refuses DDL that capture could not survive, and tells the log of the rest."""
+        ...
+
     def mark(self) -> Lsn:
         """A durable place in the log: everything committed before the call is below it."""
         ...

@@ -12,7 +12,13 @@ import psycopg
 import pytest
 
 from engine.capture.crash_points import CrashPoint, CrashPoints
-from engine.errors import CapturedColumnChanged, DdlNotProcessed, OldRowsMissing, TableNotMarked
+from engine.errors import (
+    CapturedColumnChanged,
+    DdlNotProcessed,
+    IndexNullable,
+    OldRowsMissing,
+    TableNotMarked,
+)
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS
 from engine.model.job import CaptureParameters
@@ -362,6 +368,42 @@ def test_what_would_break_capture_is_refused(workbench, t, statement, number):
     assert images(workbench) == [(2, 1, "a", 1)]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE k ALTER code DROP NOT NULL",
+        "ALTER TABLE k DROP CONSTRAINT k_code_not_null, ADD CONSTRAINT k_new NOT NULL code NOT VALID",
+        "DROP INDEX k_code",
+        "DROP INDEX CONCURRENTLY k_code",
+        'drop index concurrently if exists public."k_code"',
+        "ALTER TABLE k DROP CONSTRAINT k_pkey, ADD PRIMARY KEY (id) DEFERRABLE",
+    ],
+)
+def test_what_identifies_rows_may_not_be_loosened(workbench, statement):
+    workbench.sql("CREATE TABLE k (id int PRIMARY KEY, code text NOT NULL, v text NOT NULL)")
+    workbench.sql("CREATE UNIQUE INDEX k_code ON k (code)")
+    workbench.sql("CREATE UNIQUE INDEX k_other ON k (v)")
+    workbench.enable("k", index_name="k_code")
+    workbench.enable("k", capture_instance="by_id")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="used by Change Data") as caught:
+        workbench.sql(statement)
+    assert caught.value.diag.message_detail == "Msg 22983, Level 16, State 1"
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        workbench.sql("INSERT INTO k VALUES (1, 'a', 'a'), (2, 'a', 'b')")
+    workbench.sql("ALTER TABLE k ALTER v DROP NOT NULL")
+    workbench.sql("DROP INDEX CONCURRENTLY k_other")
+    workbench.sql("CREATE UNIQUE INDEX k_again ON k (code)")
+    workbench.sql("DROP INDEX CONCURRENTLY k_code")
+
+
+def test_a_column_that_is_not_null_for_new_rows_alone_identifies_none(workbench):
+    workbench.sql("CREATE TABLE k (code text UNIQUE)")
+    workbench.sql("INSERT INTO k VALUES (NULL)")
+    workbench.sql("ALTER TABLE k ADD CONSTRAINT k_new NOT NULL code NOT VALID")
+    with pytest.raises(IndexNullable):
+        workbench.enable("k", index_name="k_code_key")
+
+
 def test_a_key_may_change_its_name_and_its_type(workbench, t):
     workbench.sql("ALTER TABLE t RENAME CONSTRAINT t_pkey TO the_key")
     workbench.sql("ALTER TABLE t ALTER id TYPE bigint")
@@ -615,6 +657,78 @@ def test_a_root_whose_partition_is_tracked_by_itself_is_not_enabled(workbench):
     with pytest.raises(TableNotMarked, match=r"tracked by themselves: (public\.)?leaf"):
         workbench.enable("p")
     assert len(workbench.engine.help_change_data_capture(DATABASE)) == 1
+
+
+@pytest.fixture
+def parts(workbench: Workbench) -> None:
+    """p with partition p1, sub-partitioned p2 (p2a) and a table beside them for each level."""
+    workbench.sql("CREATE TABLE p (id int, v text) PARTITION BY LIST (id)")
+    workbench.sql("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)")
+    workbench.sql("CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2) PARTITION BY LIST (v)")
+    workbench.sql("CREATE TABLE p2a PARTITION OF p2 FOR VALUES IN ('a')")
+    workbench.sql("CREATE TABLE beside (id int, v text)")
+
+
+SWITCHES = [
+    ("ALTER TABLE p ATTACH PARTITION beside FOR VALUES IN (3)", 22842),
+    ("ALTER TABLE p2 ATTACH PARTITION beside FOR VALUES IN ('b')", 22842),
+    ("ALTER TABLE p DETACH PARTITION p1", 22843),
+    ("ALTER TABLE p DETACH PARTITION p2", 22843),
+    ("ALTER TABLE p2 DETACH PARTITION p2a", 22843),
+    ("ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY", 22843),
+    ("ALTER TABLE ONLY public . p2 DETACH PARTITION public.p2a\n-- now\nCONCURRENTLY;", 22843),
+    ('ALTER TABLE IF EXISTS "p2"DETACH PARTITION "p2a"concurrently', 22843),
+    ("DROP TABLE p2", 22843),
+    ("DO $$ BEGIN EXECUTE 'DROP TABLE p2a'; END $$", 22843),
+    ("DO $$ BEGIN ALTER TABLE p DETACH PARTITION p1; END $$", 22843),
+]
+
+
+def members(workbench: Workbench) -> list[tuple[Any, ...]]:
+    return workbench.sql("SELECT inhparent::regclass, inhrelid::regclass, inhdetachpending FROM pg_inherits")
+
+
+def test_partitions_stay_where_an_instance_says_so(workbench, parts):
+    workbench.enable("p")
+    workbench.enable("p", capture_instance="fixed", allow_partition_switch=False)
+    before = members(workbench)
+    for statement, number in SWITCHES:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=r"'public\.p'") as caught:
+            workbench.sql(statement)
+        assert f"Msg {number}" in (caught.value.diag.message_detail or ""), statement
+        assert members(workbench) == before
+    workbench.sql("CREATE TABLE p3 PARTITION OF p FOR VALUES IN (3)")
+    workbench.sql("ALTER TABLE p ADD extra text")
+    workbench.sql("CREATE TABLE top (id int, v text, extra text) PARTITION BY LIST (id)")
+    workbench.sql("ALTER TABLE top ATTACH PARTITION p DEFAULT")
+    workbench.sql("ALTER TABLE top DETACH PARTITION p")
+    workbench.sql("INSERT INTO p VALUES (1, 'x'), (2, 'a'), (3, 'y')")
+    workbench.drain()
+    assert images(workbench, "fixed") == [(2, 1, "x"), (2, 2, "a"), (2, 3, "y")]
+    assert not described(workbench, "fixed").partition_switch
+    workbench.engine.disable_table(DATABASE, "public", "p", "fixed")
+    workbench.sql("ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY")
+    workbench.sql("DROP TABLE p2")
+
+
+def test_a_table_goes_with_partitions_that_must_stay(workbench, parts):
+    workbench.enable("p", allow_partition_switch=False)
+    workbench.sql("DROP TABLE p")
+    assert workbench.sql("SELECT * FROM cdc.fixed_partitions") == []
+
+
+def test_rows_that_come_or_go_with_a_partition_are_not_captured(workbench, parts):
+    workbench.sql("INSERT INTO beside VALUES (3, 'came')")
+    workbench.sql("INSERT INTO p VALUES (1, 'goes'), (2, 'a')")
+    workbench.enable("p")
+    workbench.sql("ALTER TABLE p ATTACH PARTITION beside FOR VALUES IN (3)")
+    workbench.sql("ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY")
+    workbench.sql("ALTER TABLE p DETACH PARTITION p2")
+    workbench.sql("DELETE FROM p1")
+    workbench.sql("DELETE FROM p2a")
+    workbench.sql("INSERT INTO p VALUES (3, 'new')")
+    workbench.drain()
+    assert images(workbench, "public_p") == [(2, 3, "new")]
 
 
 def test_all_triggers_may_be_disabled_but_the_guard_stays(workbench, t):

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from engine import errors
 from engine.model.capture_instance import CaptureInstance
-from engine.procedures.table_rules import EnablePlan, EnableRequest, check_parameters, partition_note, plan
+from engine.procedures.table_rules import (
+    EnablePlan,
+    EnableRequest,
+    check_parameters,
+    partition_note,
+    partition_switch,
+    plan,
+)
 from engine.sources.base import SourceColumn, SourceIndex, SourceTable
 from tests.control.conftest import an_instance
 
@@ -223,16 +230,21 @@ def test_ordinals_count_from_one_without_gaps(listed, net):
 # Partitions
 
 
-def test_a_partitioned_table_is_told_what_is_not_captured():
-    partitioned = replace(DEPARTMENT, is_partitioned=True)
-    for allowed in (0, 1):
-        note = partition_note(request(allow_partition_switch=allowed), partitioned)
-        assert note is not None
-        assert (note.number, note.severity) == (22855, 10)
-
-
-def test_a_table_without_partitions_is_told_what_is_ignored():
-    assert partition_note(request(), DEPARTMENT) is None
-    note = partition_note(request(allow_partition_switch=0), DEPARTMENT)
-    assert note is not None
-    assert (note.number, note.severity) == (22857, 10)
+@pytest.mark.parametrize(
+    ("partitioned", "allowed", "refuses", "number", "kept"),
+    [
+        (True, 1, True, 22855, True),
+        (True, 1, False, 22855, True),
+        (True, 0, True, 22856, False),
+        (True, 0, False, 22856, False),
+        (False, 1, True, None, True),
+        (False, 0, True, 22857, True),
+    ],
+)
+def test_what_partition_switch_comes_to(partitioned, allowed, refuses, number, kept):
+    table, asked = replace(DEPARTMENT, is_partitioned=partitioned), request(allow_partition_switch=allowed)
+    note = partition_note(asked, table, refuses)
+    assert (None if note is None else note.number) == number
+    assert note is None or note.severity == 10
+    assert note is None or ("not refused" in str(note)) == (number == 22856 and not refuses)
+    assert partition_switch(asked, table) is kept

@@ -11,6 +11,7 @@ from engine.errors import (
     InvalidObjectName,
     ParameterEmpty,
     SchemaWithoutName,
+    SwitchNotBlocked,
     TableMissing,
     TableNotMarked,
     TableNotTracked,
@@ -140,13 +141,45 @@ def test_help_of_one_table(engine, enabled):
         engine.help_change_data_capture(enabled, "hr")
 
 
-def test_partitions_are_noted_in_the_log(engine, enabled, sql):
+def test_partition_switch_is_kept_as_asked_and_its_message_reaches_the_caller(engine, enabled, sql):
     sql("CREATE TABLE hr.sale (id int PRIMARY KEY) PARTITION BY RANGE (id)")
-    with capture_logs() as logs:
-        engine.enable_table(enabled, "hr", "sale", role_name=None)
-        engine.enable_table(enabled, "hr", "note", role_name=None, allow_partition_switch=False)
-    notes = [said["event"] for said in logs if said["log_level"] == "warning"]
-    assert [note.partition(":")[0] for note in notes] == [
-        "Table 'hr.sale' is partitioned",
-        "@allow_partition_switch = 0 is ignored",
+    said = []
+    for table, name, allowed in (("sale", "open", 1), ("sale", "fixed", 0), ("note", "note", 0)):
+        made = engine.enable_table(
+            enabled,
+            "hr",
+            table,
+            role_name=None,
+            capture_instance=name,
+            allow_partition_switch=allowed,
+            on_message=said.append,
+        )
+        assert made in engine.help_change_data_capture(enabled)
+    assert [(each.number, each.severity) for each in said] == [(22855, 10), (22856, 10), (22857, 10)]
+    kept = {one.capture_instance: one.partition_switch for one in engine.help_change_data_capture(enabled)}
+    assert kept == {"open": True, "fixed": False, "note": True}
+
+
+def test_without_event_triggers_the_message_says_that_nothing_is_refused(engine, enabled, sql):
+    sql("CREATE TABLE hr.sale (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    sql("DROP EVENT TRIGGER highwater_before")
+    said = []
+    engine.enable_table(
+        enabled, "hr", "sale", role_name=None, allow_partition_switch=False, on_message=said.append
+    )
+    assert [type(each) for each in said] == [SwitchNotBlocked]
+    [finding] = [
+        one for one in engine.connect(enabled, engine.dsn(enabled)) if one.subject == "event triggers"
     ]
+    assert "ATTACH and DETACH PARTITION" in finding.problem
+    sql(finding.fix.removeprefix("As a superuser: "))
+    assert not [
+        one for one in engine.connect(enabled, engine.dsn(enabled)) if one.subject == "event triggers"
+    ]
+
+
+def test_where_nobody_listens_messages_are_logged(engine, enabled):
+    with capture_logs() as logs:
+        engine.enable_table(enabled, "hr", "note", role_name=None, allow_partition_switch=False)
+    [note] = [said["event"] for said in logs if said["log_level"] == "warning"]
+    assert note.startswith("@allow_partition_switch = 0 is ignored")

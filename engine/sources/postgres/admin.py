@@ -29,8 +29,6 @@ from engine.sources.postgres.catalog import source_tables
 from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
 from engine.sources.postgres.names import (
-    DDL_TRIGGER,
-    DROP_TRIGGER,
     EVENT_TRIGGERS,
     OWN_DDL,
     PUBLICATION,
@@ -114,6 +112,11 @@ class PostgresAdmin:
         assert row is not None
         return str(row[0])
 
+    def refuses_ddl(self) -> bool:
+        """Whether the event triggers are there, which record DDL on tracked tables and refuse some."""
+        with self._connected() as connection:
+            return not fitness.missing_triggers(connection)
+
     def mark(self) -> Lsn:
         """A durable place in the log: everything committed before the call is below it."""
         with self._connected() as connection:
@@ -188,7 +191,7 @@ class PostgresAdmin:
         )
         # Capture works without: DDL is then seen by the shape of rows, and `check` says what is missing.
         with suppress(psycopg.errors.InsufficientPrivilege), commands.connection.transaction():
-            for statement in EVENT_TRIGGERS:
+            for statement in EVENT_TRIGGERS.values():
                 commands.run(statement)
 
     def _drop_objects(self, commands: Commands) -> None:
@@ -197,7 +200,7 @@ class PostgresAdmin:
             commands.run(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
 
     def _drop_event_triggers(self, commands: Commands) -> None:
-        for trigger in (DDL_TRIGGER, DROP_TRIGGER):
+        for trigger in EVENT_TRIGGERS:
             commands.run(sql.SQL("DROP EVENT TRIGGER IF EXISTS {}").format(sql.Identifier(trigger)))
 
     def _make_slot(self, commands: Commands) -> None:
@@ -347,6 +350,7 @@ def _enable(commands: Commands, instance: CaptureInstance) -> None:
     _refuse_virtual_columns(commands, instance)
     _refuse_tracked_parts(commands, instance)
     tracking.guard_index(commands, instance)
+    tracking.fix_partitions(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
 
 
@@ -383,6 +387,7 @@ def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool)
     if last_of_table:
         tracking.untrack(commands, instance.source_object_id)
     tracking.release_index(commands, instance)
+    tracking.release_partitions(commands, instance)
     commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, disabled_json(instance)])
 
 

@@ -19,8 +19,13 @@ WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p
 ORDER BY n.nspname, c.relname
 """
 
+# From 18 on a NOT NULL that is not valid holds for new rows alone.
 _COLUMNS = """
-SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
+SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod,
+       a.attnotnull AND NOT EXISTS (
+           SELECT FROM pg_constraint c WHERE c.conrelid = a.attrelid AND c.contype = 'n'
+             AND c.conkey = ARRAY[a.attnum] AND NOT c.convalidated),
+       a.attgenerated <> '',
        a.attgenerated = '' OR (a.attgenerated = 's' AND current_setting('server_version_num')::int >= 180000)
 FROM pg_attribute a
 WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped

@@ -31,6 +31,12 @@ CREATE TABLE cdc.tracked_indexes (
     key int2[] NOT NULL
 );
 
+-- Instances enabled with @allow_partition_switch = 0: no partition of their table comes or goes with its rows.
+CREATE TABLE cdc.fixed_partitions (
+    object_id int PRIMARY KEY,
+    table_id regclass NOT NULL
+);
+
 -- DDL of our own is known by this word, which nobody else can read.
 CREATE TABLE cdc.own_ddl (word text NOT NULL);
 INSERT INTO cdc.own_ddl VALUES (gen_random_uuid()::text);
@@ -47,26 +53,52 @@ CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE sql SET search_p
 $body$;
 REVOKE ALL ON FUNCTION cdc.write_word(json) FROM PUBLIC;
 
+-- Whether a column holds no NULL: from 18 on NOT NULL may hold for new rows alone.
+CREATE FUNCTION cdc.is_never_null(table_id oid, attnum int2) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog AS $body$
+    SELECT a.attnotnull AND NOT EXISTS (
+        SELECT FROM pg_constraint c
+        WHERE c.conrelid = $1 AND c.contype = 'n' AND c.conkey = ARRAY[$2] AND NOT c.convalidated)
+    FROM pg_attribute a WHERE a.attrelid = $1 AND a.attnum = $2
+$body$;
+
+-- Refuses to lose what identifies rows: a unique index over columns that hold no NULL. Of these tables or, with
+-- NULL, of all; leaving: an index that is about to be dropped.
+CREATE FUNCTION cdc.check_keys(roots oid[], leaving oid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+DECLARE
+    broken record;
+BEGIN
+    SELECT n.nspname, c.relname, i.index_name, loose.attname AS loose INTO broken
+    FROM cdc.tracked_indexes i
+    JOIN pg_class c ON c.oid = i.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_attribute loose ON loose.attrelid = i.table_id AND loose.attnum = ANY(i.key)
+        AND NOT cdc.is_never_null(i.table_id, loose.attnum)
+    WHERE (roots IS NULL OR i.table_id = ANY(roots)) AND (loose.attname IS NOT NULL OR NOT EXISTS (
+        SELECT FROM pg_index x
+        WHERE x.indrelid = i.table_id AND x.indexrelid IS DISTINCT FROM leaving
+          AND x.indisunique AND x.indimmediate AND x.indpred IS NULL AND x.indexprs IS NULL
+          AND ARRAY(SELECT k.attnum FROM unnest(x.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+                    WHERE k.place <= x.indnkeyatts ORDER BY k.place) = i.key))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'The unique index ''%'' on source table ''%.%'' is used by Change Data Capture. To alter or drop the index, you must first disable Change Data Capture on the table.',
+            broken.index_name, broken.nspname, broken.relname
+            USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 22983, Level 16, State 1',
+                  HINT = coalesce('Its column ''' || broken.loose || ''' must stay NOT NULL.',
+                                  'Rows are identified by the index.');
+    END IF;
+END
+$body$;
+REVOKE ALL ON FUNCTION cdc.check_keys(oid[], oid) FROM PUBLIC;
+
 -- Refuses what would make capture lose changes or mistake rows, of these tracked tables or, with NULL, of all:
 -- a statement on another table has nothing to do with them.
 CREATE FUNCTION cdc.check_tracking(roots oid[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 DECLARE
     broken record;
 BEGIN
-    SELECT n.nspname, c.relname, i.index_name INTO broken
-    FROM cdc.tracked_indexes i
-    JOIN pg_class c ON c.oid = i.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE (roots IS NULL OR i.table_id = ANY(roots)) AND NOT EXISTS (
-        SELECT FROM pg_index x
-        WHERE x.indrelid = i.table_id AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL
-          AND ARRAY(SELECT k.attnum FROM unnest(x.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
-                    WHERE k.place <= x.indnkeyatts ORDER BY k.place) = i.key)
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'The unique index ''%'' on source table ''%.%'' is used by Change Data Capture. To alter or drop the index, you must first disable Change Data Capture on the table.',
-            broken.index_name, broken.nspname, broken.relname
-            USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 22983, Level 16, State 1';
-    END IF;
+    PERFORM cdc.check_keys(roots, NULL);
     SELECT n.nspname, c.relname INTO broken
     FROM cdc.tracked_tables t
     JOIN pg_class c ON c.oid = t.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -108,6 +140,92 @@ BEGIN
 END
 $body$;
 REVOKE ALL ON FUNCTION cdc.check_tracking(oid[]) FROM PUBLIC;
+
+-- Refuses that rows come or go with a partition, where they would not be captured and none was to do so.
+CREATE FUNCTION cdc.refuse_switch(root oid, statement text, attaches boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+DECLARE
+    side text := CASE WHEN attaches THEN 'destination' ELSE 'source' END;
+    switched record;
+BEGIN
+    SELECT n.nspname, c.relname INTO switched
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = root;
+    RAISE EXCEPTION '% failed because the partitioned % table ''%.%'' is enabled for Change Data Capture and does not have @allow_partition_switch set to 1.',
+        statement, side, switched.nspname, switched.relname
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+              DETAIL = CASE WHEN attaches THEN 'Msg 22842, Level 16, State 1' ELSE 'Msg 22843, Level 16, State 1' END,
+              HINT = 'Move the rows with INSERT and DELETE, or disable change data capture for the table first.';
+END
+$body$;
+REVOKE ALL ON FUNCTION cdc.refuse_switch(oid, text, boolean) FROM PUBLIC;
+
+-- Before a statement that may alter a table or drop an index. With CONCURRENTLY it commits on its way, and
+-- refusing it afterwards would leave half of it done; nothing but its text says so, and there it stands alone.
+CREATE FUNCTION cdc.check_before_ddl(tag text, named oid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+DECLARE
+    root oid;
+BEGIN
+    IF cdc.is_own_ddl() THEN
+        RETURN;
+    END IF;
+    IF tag = 'DROP INDEX' THEN
+        PERFORM cdc.check_keys(ARRAY[x.indrelid], named) FROM pg_index x WHERE x.indexrelid = named;
+        RETURN;
+    END IF;
+    SELECT t.root_id INTO root
+    FROM cdc.tracked_tables t JOIN cdc.fixed_partitions f ON f.table_id = t.root_id WHERE t.table_id = named;
+    IF FOUND THEN
+        PERFORM cdc.refuse_switch(root, 'ALTER TABLE DETACH PARTITION CONCURRENTLY', false);
+    END IF;
+    -- What check_partitions compares with when the statement has run.
+    PERFORM set_config('highwater.partitions', coalesce(json_object_agg(f.table_id::oid::text, (
+        SELECT json_agg(p.relid::oid::text) FROM pg_partition_tree(f.table_id) p))::text, ''), true)
+    FROM (SELECT DISTINCT table_id FROM cdc.fixed_partitions) f;
+END
+$body$;
+
+-- The table or index that a statement with CONCURRENTLY names, as it is written there; else NULL.
+CREATE FUNCTION cdc.named_concurrently(statement text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $body$
+DECLARE
+    gap text := '(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)';
+    part text := '(?:"(?:[^"]|"")+"|[^\s".;()*]+)';
+    name text := format('(%1$s(?:%2$s*\.%2$s*%1$s){0,2})', part, gap);
+    detach text := format('^(?:%1$s|;)*ALTER%1$s+TABLE%1$s+(?:IF%1$s+EXISTS%1$s+)?(?:ONLY%1$s*)?\(?%1$s*%2$s%1$s*[)*]?%1$s*'
+        'DETACH%1$s+PARTITION%1$s+%2$s(?:%1$s+|(?<="))CONCURRENTLY(?:%1$s|;)*$', gap, name);
+    leave text := format('^(?:%1$s|;)*DROP%1$s+INDEX%1$s+CONCURRENTLY(?![\w$])%1$s*(?:IF%1$s+EXISTS%1$s*)?%2$s%1$s*'
+        '(?:CASCADE|RESTRICT)?(?:%1$s|;)*$', gap, name);
+BEGIN
+    RETURN (coalesce(regexp_match(statement, detach, 'i'), regexp_match(statement, leave, 'i')))[1];
+END
+$body$;
+
+-- Runs with the search path of whoever sent the statement: its name is found as the statement finds it.
+CREATE FUNCTION cdc.before_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    PERFORM cdc.check_before_ddl(TG_TAG, pg_catalog.to_regclass(cdc.named_concurrently(pg_catalog.current_query())));
+END
+$body$;
+
+-- Refuses that partitions of a table that may not have it came or went with the statement just run.
+CREATE FUNCTION cdc.check_partitions(root oid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+DECLARE
+    before oid[] := ARRAY(SELECT json_array_elements_text(
+        nullif(current_setting('highwater.partitions', true), '')::json -> root::text)::oid);
+    after oid[] := ARRAY(SELECT relid FROM pg_partition_tree(root));
+BEGIN
+    IF before = '{}' THEN
+        RETURN;
+    END IF;
+    IF NOT after <@ before THEN
+        PERFORM cdc.refuse_switch(root, 'ALTER TABLE ATTACH PARTITION', true);
+    ELSIF NOT before <@ after THEN
+        PERFORM cdc.refuse_switch(root, 'ALTER TABLE DETACH PARTITION', false);
+    END IF;
+END
+$body$;
 
 -- Partitions that came to a tracked table or left it: the statements that make each log whole old rows and
 -- refuse TRUNCATE, or take that back.
@@ -178,9 +296,27 @@ $body$;
 -- Tracked tables that the statement just run has altered, or whose partitions it has.
 CREATE FUNCTION cdc.altered_tables() RETURNS SETOF oid
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
-    WITH RECURSIVE named(id) AS (
-        SELECT d.objid FROM pg_event_trigger_ddl_commands() d
-        WHERE d.classid = 'pg_class'::regclass AND d.object_type IN ('table', 'table column')
+    WITH RECURSIVE command AS (
+        SELECT d.classid, d.objid, d.object_type, d.command_tag FROM pg_event_trigger_ddl_commands() d
+    ), type(id) AS (
+        -- Also types that are made of an altered one.
+        SELECT objid FROM command WHERE classid = 'pg_type'::regclass AND command_tag LIKE 'ALTER %'
+        UNION SELECT c.reltype FROM command JOIN pg_class c ON c.oid = objid
+        WHERE classid = 'pg_class'::regclass AND object_type LIKE 'composite type%'
+        UNION SELECT made.id FROM type JOIN (
+            SELECT oid AS id, typbasetype AS of FROM pg_type UNION ALL SELECT oid, typelem FROM pg_type
+            UNION ALL SELECT rngtypid, rngsubtype FROM pg_range
+            UNION ALL SELECT c.reltype, a.atttypid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+            WHERE c.relkind = 'c') made ON made.of = type.id
+    ), named(id) AS (
+        SELECT objid FROM command
+        WHERE classid = 'pg_class'::regclass AND object_type IN ('table', 'table column')
+        UNION SELECT c.oid FROM cdc.tracked_tables t JOIN pg_class c ON c.oid = t.table_id
+        JOIN command ON classid = 'pg_namespace'::regclass AND objid = c.relnamespace
+        WHERE t.table_id = t.root_id
+        UNION SELECT c.oid FROM cdc.tracked_tables t JOIN pg_class c ON c.oid = t.table_id
+        JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+        JOIN type ON type.id IN (a.atttypid, c.reloftype)
     ), below(id) AS (
         -- What is altered above is altered in heirs and partitions too.
         SELECT id FROM named UNION SELECT i.inhrelid FROM pg_inherits i JOIN below ON i.inhparent = below.id
@@ -190,11 +326,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
         SELECT id FROM below UNION SELECT a.relid FROM named, pg_partition_ancestors(named.id::regclass) a)
 $body$;
 
--- The word of a tracked table's shape after a statement that altered it.
-CREATE FUNCTION cdc.write_shape(root oid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
-BEGIN
-    PERFORM cdc.write_word(json_build_object(
+-- The word of a tracked table's shape as it is now.
+CREATE FUNCTION cdc.write_altered(root oid) RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $body$
+    SELECT cdc.write_word(json_build_object(
         'event', 'altered', 'table_id', root::bigint, 'schema', n.nspname, 'table', c.relname,
         'ddl', current_query(), 'columns', (
             SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod,
@@ -202,8 +336,17 @@ BEGIN
                            AND current_setting('server_version_num')::int >= 180000))
                        ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = root AND a.attnum > 0 AND NOT a.attisdropped)))
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid = root AND root IN (SELECT cdc.altered_tables());
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = root
+$body$;
+REVOKE ALL ON FUNCTION cdc.write_altered(oid) FROM PUBLIC;
+
+-- The word of a tracked table's shape after a statement that altered it.
+CREATE FUNCTION cdc.write_shape(root oid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+BEGIN
+    IF root IN (SELECT cdc.altered_tables()) THEN
+        PERFORM cdc.write_altered(root);
+    END IF;
 END
 $body$;
 
@@ -224,6 +367,9 @@ BEGIN
     END IF;
     roots := ARRAY(SELECT * FROM cdc.altered_tables());
     FOREACH root IN ARRAY roots LOOP
+        IF TG_TAG = 'ALTER TABLE' THEN
+            PERFORM cdc.check_partitions(root);
+        END IF;
         PERFORM cdc.write_shape(root);
         FOR step IN SELECT * FROM cdc.follow_partitions(root) LOOP
             -- Whoever detaches a partition need not own it: then it keeps what it has.
@@ -248,6 +394,7 @@ CREATE FUNCTION cdc.record_drop() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 DECLARE
     dropped oid;
+    root oid;
 BEGIN
     IF cdc.is_own_ddl() THEN
         RETURN;
@@ -261,9 +408,23 @@ BEGIN
             PERFORM cdc.write_word(json_build_object(
                 'event', 'dropped', 'table_id', dropped::bigint, 'ddl', current_query()));
         END IF;
+        SELECT t.root_id INTO root
+        FROM cdc.tracked_tables t JOIN cdc.fixed_partitions f ON f.table_id = t.root_id
+        WHERE t.table_id = dropped AND t.root_id <> dropped AND EXISTS (SELECT FROM pg_class WHERE oid = t.root_id);
+        IF FOUND THEN
+            PERFORM cdc.refuse_switch(root, TG_TAG, false);
+        END IF;
         DELETE FROM cdc.tracked_tables WHERE table_id = dropped;
         DELETE FROM cdc.tracked_indexes WHERE table_id = dropped;
+        DELETE FROM cdc.fixed_partitions WHERE table_id = dropped;
     END LOOP;
+    -- Columns that went with their type; those that a statement on their table drops are record_ddl's.
+    IF TG_TAG NOT LIKE 'ALTER %' THEN
+        PERFORM cdc.write_altered(t.root_id) FROM (
+            SELECT DISTINCT t.root_id FROM pg_event_trigger_dropped_objects() d
+            JOIN cdc.tracked_tables t ON t.table_id = d.objid
+            WHERE d.classid = 'pg_class'::regclass AND d.object_type = 'table column') t;
+    END IF;
     -- What goes with a dropped table is no loss to another.
     IF EXISTS (
         SELECT FROM pg_event_trigger_dropped_objects() d
@@ -282,5 +443,6 @@ END
 $body$;
 
 -- What record_ddl calls as whoever alters a table, also where functions are nobody's by default.
-GRANT EXECUTE ON FUNCTION cdc.is_own_ddl(), cdc.altered_tables(), cdc.write_shape(oid),
-    cdc.follow_partitions(oid), cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.check_before_ddl(text, oid),
+    cdc.altered_tables(), cdc.check_partitions(oid), cdc.write_shape(oid), cdc.follow_partitions(oid),
+    cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;

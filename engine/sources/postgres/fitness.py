@@ -11,7 +11,7 @@ from psycopg import sql
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import SourceProblem
 from engine.sources.postgres.connection import Connection
-from engine.sources.postgres.names import DDL_TRIGGER, DROP_TRIGGER, EVENT_TRIGGERS, PUBLICATION
+from engine.sources.postgres.names import EVENT_TRIGGERS, PUBLICATION
 
 OLDEST_VERSION = 140000
 
@@ -29,8 +29,6 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout,
        EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
                WHERE n.nspname = 'cdc' AND p.proname = 'record_ddl') AS is_enabled,
-       (SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY(%(triggers)s) AND evtenabled <> 'D')
-           AS event_triggers,
        r.rolsuper AS is_superuser,
        (SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p
         WHERE p.proname = 'pg_log_standby_snapshot' LIMIT 1) AS may_log_snapshot
@@ -69,7 +67,7 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
             "Upgrade the server to PostgreSQL 14 or newer.",
         )
         return
-    cursor = connection.execute(_FACTS, {"slot": slot, "triggers": [DDL_TRIGGER, DROP_TRIGGER]})
+    cursor = connection.execute(_FACTS, {"slot": slot})
     row = cursor.fetchone()
     assert row is not None
     assert cursor.description is not None
@@ -84,6 +82,7 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
             f"highwater disable -d {shlex.quote(database)}",
             fatal=False,
         )
+    yield from _trigger_problems(facts, missing_triggers(connection))
     yield from _soft_problems(facts)
     if facts["may_log_snapshot"] is False:
         role = sql.Identifier(facts["role"]).as_string(connection)
@@ -167,24 +166,40 @@ def _rights_problems(facts: dict[str, Any], connection: Connection) -> Iterator[
         )
 
 
-def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
-    if facts["is_enabled"] and facts["event_triggers"] < len(EVENT_TRIGGERS):
+def missing_triggers(connection: Connection) -> Sequence[str]:
+    """Which of `EVENT_TRIGGERS` the database lacks, or has disabled."""
+    rows = connection.execute(
+        "SELECT evtname::text FROM pg_event_trigger WHERE evtname = ANY(%s) AND evtenabled <> 'D'",
+        [list(EVENT_TRIGGERS)],
+    )
+    there = {name for (name,) in rows.fetchall()}
+    return [name for name in EVENT_TRIGGERS if name not in there]
+
+
+def _trigger_problems(facts: dict[str, Any], missing: Sequence[str]) -> Iterator[SourceProblem]:
+    if facts["is_enabled"] and missing:
         yield SourceProblem(
             "event triggers",
-            "DDL on tracked tables is not recorded and nothing guards their keys and replica identity: "
-            "the database has no event triggers of Highwater's.",
-            f"As a superuser: {'; '.join(EVENT_TRIGGERS)};",
+            "DDL on tracked tables is not recorded in full, and nothing refuses what would lose changes "
+            "(of keys, of replica identity, ATTACH and DETACH PARTITION where allow_partition_switch is 0): "
+            f"the database lacks event triggers of Highwater's: {', '.join(missing)}.",
+            f"As a superuser: {'; '.join(EVENT_TRIGGERS[name] for name in missing)};",
             fatal=False,
         )
     elif not facts["is_enabled"] and not facts["is_superuser"]:
         yield SourceProblem(
             "event triggers",
             f"Role {facts['role']} may not create event triggers: DDL on tracked tables will be seen only by "
-            "the shape of the rows that follow, without its text.",
+            "the shape of the rows that follow, without its text, and nothing will refuse what would lose "
+            "changes (of keys, of replica identity, ATTACH and DETACH PARTITION where "
+            "allow_partition_switch is 0).",
             "Enable the database as a superuser, or let one create the triggers that "
             "`highwater connect` names afterwards.",
             fatal=False,
         )
+
+
+def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:
     if facts["encoding"] == "SQL_ASCII":
         yield SourceProblem(
             "encoding",

@@ -13,12 +13,18 @@ TRUNCATE_GUARD = "refuse_truncate"
 TRUNCATE_TRIGGER = "highwater_refuse_truncate"
 TRACKED_TABLES = "tracked_tables"
 TRACKED_INDEXES = "tracked_indexes"
-DDL_TRIGGER, DROP_TRIGGER = "highwater_ddl", "highwater_drop"
+FIXED_PARTITIONS = "fixed_partitions"
+BEFORE_TRIGGER, DDL_TRIGGER, DROP_TRIGGER = "highwater_before", "highwater_ddl", "highwater_drop"
 
-EVENT_TRIGGERS = (
-    f"CREATE EVENT TRIGGER {DDL_TRIGGER} ON ddl_command_end EXECUTE FUNCTION {SCHEMA}.record_ddl()",
-    f"CREATE EVENT TRIGGER {DROP_TRIGGER} ON sql_drop EXECUTE FUNCTION {SCHEMA}.record_drop()",
-)
+_EVENTS = {
+    BEFORE_TRIGGER: ("ddl_command_start WHEN TAG IN ('ALTER TABLE', 'DROP INDEX')", "before_ddl"),
+    DDL_TRIGGER: ("ddl_command_end", "record_ddl"),
+    DROP_TRIGGER: ("sql_drop", "record_drop"),
+}
+EVENT_TRIGGERS = {
+    name: f"CREATE EVENT TRIGGER {name} ON {event} EXECUTE FUNCTION {SCHEMA}.{function}()"
+    for name, (event, function) in _EVENTS.items()
+}
 """What tells the log of DDL on tracked tables; a superuser may run these when the connecting role may not."""
 
 OWN_DDL = f"SELECT set_config('highwater.own', word, true) FROM {SCHEMA}.own_ddl"

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import SourceProblem
-from engine.sources.postgres.names import DDL_TRIGGER, DROP_TRIGGER, PUBLICATION, SCHEMA
+from engine.sources.postgres.names import EVENT_TRIGGERS, PUBLICATION, SCHEMA
 
 
 def remains(slot: str, instances: Sequence[CaptureInstance]) -> Iterator[SourceProblem]:
@@ -20,11 +20,11 @@ def remains(slot: str, instances: Sequence[CaptureInstance]) -> Iterator[SourceP
         f" WHERE slot_name = {sql.Literal(slot).as_string(None)};",
         fatal=False,
     )
+    triggers = " ".join(f"DROP EVENT TRIGGER IF EXISTS {trigger};" for trigger in EVENT_TRIGGERS)
     yield SourceProblem(
         "objects",
         f"The database has event triggers, publication {PUBLICATION} and schema {SCHEMA} of Highwater's.",
-        f"DROP EVENT TRIGGER IF EXISTS {DDL_TRIGGER}; DROP EVENT TRIGGER IF EXISTS {DROP_TRIGGER};"
-        f" DROP PUBLICATION IF EXISTS {PUBLICATION}; DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;",
+        f"{triggers} DROP PUBLICATION IF EXISTS {PUBLICATION}; DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;",
         fatal=False,
     )
     tables = sorted({(instance.source_schema, instance.source_table) for instance in instances})

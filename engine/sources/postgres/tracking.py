@@ -12,6 +12,7 @@ from psycopg import sql
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.postgres.connection import Connection
 from engine.sources.postgres.names import (
+    FIXED_PARTITIONS,
     PUBLICATION,
     SCHEMA,
     TRACKED_INDEXES,
@@ -22,6 +23,7 @@ from engine.sources.postgres.names import (
 
 _TRACKED = sql.Identifier(SCHEMA, TRACKED_TABLES)
 _INDEXES = sql.Identifier(SCHEMA, TRACKED_INDEXES)
+_FIXED = sql.Identifier(SCHEMA, FIXED_PARTITIONS)
 _TRIGGER = sql.Identifier(TRUNCATE_TRIGGER)
 
 # The table and its partitions: each partition logs its own rows.
@@ -204,6 +206,21 @@ def guard_index(commands: Commands, instance: CaptureInstance) -> None:
 def release_index(commands: Commands, instance: CaptureInstance) -> None:
     """Takes `guard_index` back."""
     commands.run(sql.SQL("DELETE FROM {} WHERE object_id = %s").format(_INDEXES), [instance.object_id])
+
+
+def fix_partitions(commands: Commands, instance: CaptureInstance) -> None:
+    """Unless the instance allows partition switch, no partition comes or goes from now on."""
+    if not instance.partition_switch:
+        commands.run(
+            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid)").format(_FIXED),
+            [instance.object_id, instance.source_object_id],
+        )
+
+
+def release_partitions(commands: Commands, instance: CaptureInstance) -> None:
+    """Takes `fix_partitions` back."""
+    if not instance.partition_switch:
+        commands.run(sql.SQL("DELETE FROM {} WHERE object_id = %s").format(_FIXED), [instance.object_id])
 
 
 def _identity(letter: str, index: str | None) -> sql.Composable:
