@@ -27,6 +27,7 @@ from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
 from engine.procedures.metadata import Metadata
+from engine.procedures.scan import Scans
 from engine.procedures.table_rules import EnableRequest
 from engine.procedures.tables import Tables
 from engine.procedures.wrapper_rules import wrapper_shape
@@ -90,6 +91,7 @@ class Engine:
         self._tables = Tables(control, self._databases, clock)
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
+        self._scans = Scans(control, self._databases)
         self._cleanup = Cleanup(control, self._databases, lake, spark)
         self._status = StatusReader(control, sources, processes, clock)
 
@@ -468,7 +470,28 @@ class Engine:
             database, capture_instance, column_name, update_mask, principal
         )
 
-    # Cleaning up
+    # Scanning and cleaning up
+
+    def scan(
+        self,
+        database: str,
+        maxtrans: int | None = 500,
+        maxscans: int | None = 10,
+        continuous: bool | int | None = 0,
+        pollinginterval: int | None = 0,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """sys.sp_cdc_scan: the agent scans the log now, and the call returns when that scan has ended.
+
+        Once, up to ``maxscans`` cycles of ``maxtrans`` transactions (as the job pages say; the procedure's
+        page has "a single scan cycle"); with ``continuous`` until ``stop`` says so, which is asked a few
+        times a second, or the caller's process ends, with ``pollinginterval`` seconds between drains. None
+        is a parameter's default. For programs that capture by a plan of their own, in place of a capture
+        job that is stopped. Raises MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
+        PollingIntervalOutOfRange, PollingWithoutContinuous, AgentNotRunning; ScanFailed with the number and
+        text of what ended the scan: 22903 where the capture job runs or another scans.
+        """
+        self._scans.run(database, maxtrans, maxscans, continuous, pollinginterval, stop)
 
     def cleanup_change_table(
         self,

@@ -18,9 +18,9 @@ class CdcError(Exception):
     ``Msg N, Level L, State S: text``.
     """
 
-    number: ClassVar[int] = 50000
-    severity: ClassVar[int] = 16
-    state: ClassVar[int] = 1
+    number: int = 50000
+    severity: int = 16
+    state: int = 1
     shape: ClassVar[str] = "{0}"
 
     def __init__(self, *values: object) -> None:
@@ -443,6 +443,13 @@ class PollingIntervalOutOfRange(CdcError):
     shape = "The value of @pollinginterval must be from 0 to 86399 seconds (24 hours)."
 
 
+class PollingWithoutContinuous(CdcError):
+    """@pollinginterval for a scan that is not continuous."""
+
+    number = 22999
+    shape = "The value of @pollinginterval must be null or 0 where sp_cdc_scan is not continuous."
+
+
 class RetentionOutOfRange(CdcError):
     """@retention is outside 1 … 52594800 minutes (the job pages say 52494800)."""
 
@@ -496,6 +503,16 @@ class ScanAlreadyRunning(CdcError):
 
     number = 22903
     shape = "Another session ({0}) already reads the log of database '{1}' for change data capture."
+
+
+class ScanFailed(CdcError):
+    """A scan that was called ended with an error: number, severity, state and text are those of that one."""
+
+    number = 22864
+
+    def __init__(self, number: int, severity: int, state: int, text: str) -> None:
+        super().__init__(text)
+        self.number, self.severity, self.state = number, severity, state
 
 
 class LogRecordsNotProcessed(CdcError):

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from threading import Event
-from uuid import uuid4
 
 import structlog
 
+from engine.agent.called_scan import CalledScan, job_without_a_row
 from engine.agent.capture_job import CaptureJob
 from engine.agent.checkpoints import Checkpoints
 from engine.capture.crash_points import CrashPoints
@@ -19,10 +19,11 @@ from engine.capture.scan import Scan, ScanLimits
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
-from engine.errors import CdcError, ControlUnreachable, UnknownDatabase
+from engine.errors import CdcError, ControlUnreachable, ScanAlreadyRunning, UnknownDatabase
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
-from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.job import CaptureParameters, Job, JobType
+from engine.model.scan_call import ScanCall
 from engine.model.source_database import SourceDatabase
 from engine.settings import Settings
 from engine.sources.registry import Sources
@@ -122,19 +123,49 @@ class Agent:
     def _reconcile(self) -> None:
         """Starts what should run, stops what should not."""
         wanted = {job.database: job for job in self._control.jobs.list() if job.job_type is JobType.CAPTURE}
+        calls = self._control.calls.list()
+        asked = {call.call_id for call in calls if call.wanted}
         for database, running in list(self._jobs.items()):
-            self._look_after(running, wanted.get(database))
+            self._look_after(running, wanted.get(database), asked)
         for database, job in wanted.items():
             if job.wanted and database not in self._jobs:
                 self._start(job)
+        for call in calls:
+            if call.wanted and not call.claimed:
+                self._answer(call)
+        self._control.calls.forget_abandoned()
         self._tend(wanted)
 
-    def _look_after(self, running: CaptureJob, job: Job | None) -> None:
+    def _look_after(self, running: CaptureJob, job: Job | None, asked: set[int]) -> None:
         if not running.alive:
             running.join()
             del self._jobs[running.job.database]
-        elif (job is None or not job.wanted or job.job_id != running.job.job_id) and not running.stopping:
+        elif not running.stopping and not _is_wanted(running, job, asked):
             running.stop(asked=True)
+
+    def _answer(self, call: ScanCall) -> None:
+        """Starts the scan that somebody called, once a scan that is ending here has ended."""
+        running = self._jobs.get(call.database)
+        if running is not None and running.stopping:
+            return
+        if not self._control.calls.claim(call.call_id):
+            return
+        if running is not None:
+            self._control.calls.end(call, ScanAlreadyRunning(running.job.name, call.database))
+            return
+        scan = CalledScan(
+            call,
+            self._control,
+            self._scans_of(call.database),
+            self._clear_dropped,
+            self._holder,
+            self._settings.lease_seconds,
+            self._settings.scan_interval_floor,
+            self._clock(),
+        )
+        self._jobs[call.database] = scan
+        scan.start()
+        _log.info("scan called", database=call.database)
 
     def _start(self, job: Job) -> None:
         self._jobs[job.database] = started = self._job(job)
@@ -183,18 +214,7 @@ class Agent:
         self._clear_dropped(database.name)
         if database.is_cdc_enabled:
             once = replace(CaptureParameters(), continuous=False, pollinginterval=0)
-            job = Job(
-                uuid4(),
-                database.name,
-                JobType.CAPTURE,
-                once,
-                None,
-                False,
-                JobState.STOPPED,
-                self._clock(),
-                "",
-            )
-            tending = self._job(job)
+            tending = self._job(job_without_a_row(database.name, once, self._clock()))
             self._jobs[database.name] = tending
             tending.start()
 
@@ -248,3 +268,10 @@ class Agent:
         if capture_instance is None:
             return self._control.watermarks.identity(database) is not None
         return self._control.instances.get(database, capture_instance) is not None
+
+
+def _is_wanted(running: CaptureJob, job: Job | None, asked: set[int]) -> bool:
+    """Whether the job's row, or the call, still asks for what runs."""
+    if isinstance(running, CalledScan):
+        return running.call.call_id in asked
+    return job is not None and job.wanted and job.job_id == running.job.job_id

@@ -1,4 +1,4 @@
-"""highwater capture start, stop, status."""
+"""highwater capture start, stop, status, scan."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     group.command()(start)
     group.command()(stop)
     group.command()(status)
+    group.command()(scan)
     app.add_typer(group, name="capture")
 
 
@@ -34,6 +35,21 @@ def stop(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> No
         name = engine.database(database).name
         engine.stop_job(name, JobType.CAPTURE)
         typer.echo(f"Job cdc.{name}_capture is stopped.")
+
+
+def scan(
+    database: DatabaseOption = None,
+    maxtrans: Annotated[int, typer.Option(help="Transactions of one cycle at most.")] = 500,
+    maxscans: Annotated[int, typer.Option(help="Cycles at most, before it returns or pauses.")] = 10,
+    continuous: Annotated[bool, typer.Option("--continuous", help="Go on until Ctrl-C.")] = False,
+    pollinginterval: Annotated[int, typer.Option(help="Seconds between drains; with --continuous.")] = 0,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Scan the log now, in place of a capture job that is stopped."""
+    with opened(home) as engine:
+        name = engine.database(database).name
+        engine.scan(name, maxtrans, maxscans, continuous, pollinginterval)
+        typer.echo(f"The log of {name} is scanned.")
 
 
 def status(

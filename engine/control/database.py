@@ -14,6 +14,7 @@ from engine.control.jobs import JobRepository, remove_jobs
 from engine.control.leases import LeaseRepository
 from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
 from engine.control.publication import Publication, publish
+from engine.control.scan_calls import ScanCallRepository
 from engine.control.scan_errors import ScanErrorRepository
 from engine.control.schema import databases, leases, scan_errors, scan_runs, scan_sessions, watermarks
 from engine.control.sessions import SessionRepository
@@ -37,6 +38,7 @@ class ControlDatabase:
         self.sessions = SessionRepository(connections)
         self.errors = ScanErrorRepository(connections)
         self.leases = LeaseRepository(connections)
+        self.calls = ScanCallRepository(connections)
 
     @classmethod
     def open(cls, dsn: str) -> Self:

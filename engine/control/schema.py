@@ -106,6 +106,25 @@ leases = Table(
     schema="dbo",
 )
 
+scan_calls = Table(
+    "scan_calls",
+    metadata,
+    Column("call_id", Integer, primary_key=True, autoincrement=True),
+    _database_key(primary_key=False),
+    Column("maxtrans", Integer, nullable=False),
+    Column("maxscans", Integer, nullable=False),
+    Column("continuous", Boolean, nullable=False),
+    Column("pollinginterval", BigInteger, nullable=False),
+    Column("wanted", Boolean, nullable=False, server_default="true"),
+    Column("claimed", Boolean, nullable=False, server_default="false"),
+    Column("ended", Boolean, nullable=False, server_default="false"),
+    Column("error_number", Integer),
+    Column("error_severity", Integer),
+    Column("error_state", Integer),
+    Column("error_message", Text),
+    schema="dbo",
+)
+
 object_ids = Sequence("object_ids", start=1001, schema="cdc", metadata=metadata)
 
 change_tables = Table(

@@ -13,6 +13,7 @@ from engine.errors import (
     MaxTransOutOfRange,
     ParameterEmpty,
     PollingIntervalOutOfRange,
+    PollingWithoutContinuous,
     RetentionOutOfRange,
     ThresholdOutOfRange,
 )
@@ -60,6 +61,29 @@ def changed(
         pollinginterval=parameters.pollinginterval if pollinginterval is None else pollinginterval,
     )
     return result if result.continuous else replace(result, pollinginterval=0)
+
+
+def scan_parameters(
+    maxtrans: int | None,
+    maxscans: int | None,
+    continuous: bool | int | None,
+    pollinginterval: int | None,
+) -> CaptureParameters:
+    """What sys.sp_cdc_scan runs with; None is its default: 500, 10, 0, 0.
+
+    Raises MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit, PollingIntervalOutOfRange,
+    PollingWithoutContinuous.
+    """
+    check_capture_parameters(JobType.CAPTURE, maxtrans, maxscans, continuous, pollinginterval)
+    if pollinginterval and not continuous:
+        raise PollingWithoutContinuous
+    defaults = CaptureParameters()
+    return CaptureParameters(
+        maxtrans=defaults.maxtrans if maxtrans is None else maxtrans,
+        maxscans=defaults.maxscans if maxscans is None else maxscans,
+        continuous=bool(continuous),
+        pollinginterval=pollinginterval or 0,
+    )
 
 
 def check_capture_parameters(

@@ -150,11 +150,16 @@ class Jobs:
                 if mark is not None and self._is_published(database, mark):
                     return
                 left = deadline - time.monotonic()
-                if left <= 0 or job is None or not job.wanted:
+                if left <= 0 or not self._is_scanned(database, job):
                     what = f"Publishing up to {mark or 'the end of the log'}"
                     raise SyncTimeout(what, timeout, self._reason(job, away))
                 self._control.notify(WAKE, database)
                 listener.wait(min(left, _LOOK_AGAIN))
+
+    def _is_scanned(self, database: str, job: Job | None) -> bool:
+        """Whether the job is to run, or somebody scans in its place."""
+        calls = self._control.calls
+        return (job is not None and job.wanted) or any(call.database == database for call in calls.list())
 
     def _mark(self, database: str) -> tuple[Lsn | None, str]:
         """A mark in the source's log; None and the source's words while it does not answer."""

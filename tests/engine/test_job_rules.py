@@ -13,6 +13,7 @@ from engine.procedures.job_rules import (
     check_capture_parameters,
     check_cleanup_parameters,
     job_type_of,
+    scan_parameters,
 )
 
 DEFAULT = CaptureParameters()
@@ -121,3 +122,18 @@ def test_what_comes_out_is_a_job_that_may_exist(maxtrans, maxscans, continuous, 
     assert made.continuous or made.pollinginterval == 0
     assert made.maxtrans == (maxtrans or before.maxtrans)
     assert changed(JobType.CAPTURE, made) == made
+
+
+def test_a_scan_has_the_defaults_of_its_page():
+    assert scan_parameters(None, None, None, None) == CaptureParameters(500, 10, False, 0)
+
+
+@given(st.sampled_from([0, False, None]), st.integers(1, 86399))
+def test_a_scan_that_is_not_continuous_takes_no_polling_interval(continuous, pollinginterval):
+    with pytest.raises(errors.PollingWithoutContinuous):
+        scan_parameters(None, None, continuous, pollinginterval)
+
+
+@given(st.integers(0, 86399))
+def test_a_continuous_scan_takes_a_polling_interval(pollinginterval):
+    assert scan_parameters(1, 2, 1, pollinginterval) == CaptureParameters(1, 2, True, pollinginterval)

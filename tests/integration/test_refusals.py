@@ -36,6 +36,14 @@ def errors_source(home, postgres):
 
 
 REFUSALS = [
+    (
+        ["capture", "scan", "-d", "refusals"],
+        "Msg 22903, Level 16, State 1: Another session (cdc.refusals_capture) already reads the log",
+    ),
+    (
+        ["capture", "scan", "-d", "refusals", "--pollinginterval", "5"],
+        "Msg 22999, Level 16, State 1: The value of",
+    ),
     (["changes", "-d", "nowhere", "x"], "Msg 911, Level 16, State 1: Database 'nowhere' does not exist."),
     (
         ["changes", "nope"],
