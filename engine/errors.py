@@ -689,6 +689,16 @@ class DatabaseExists(CdcError):
     shape = "A database named '{0}' is already registered, for {1}. Choose another name."
 
 
+class NameNotUtf8(CdcError):
+    """enable_table of a table with a name that is no text: the database does not know its encoding."""
+
+    number = 50018
+    shape = (
+        "Source table '{0}' cannot be captured: the name '{1}' is not UTF-8, and the database (SQL_ASCII) "
+        "does not say what it is. Rename it, with client_encoding = 'SQL_ASCII'."
+    )
+
+
 class SameDatabase(CdcError):
     """disable_db of a database that is enabled under another name: that one would lose its capture."""
 

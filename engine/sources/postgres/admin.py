@@ -13,6 +13,7 @@ from psycopg import sql
 from engine.errors import (
     CdcError,
     CdcSchemaExists,
+    NameNotUtf8,
     ObjectsNotCreated,
     ObjectsNotDropped,
     RoleNotCreated,
@@ -25,8 +26,16 @@ from engine.model.capture_instance import CaptureInstance
 from engine.model.lsn import Lsn
 from engine.sources.base import Privileges, SourceProblem, SourceTable
 from engine.sources.postgres import fitness, tracking
-from engine.sources.postgres.catalog import source_tables
-from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
+from engine.sources.postgres.catalog import source_tables, unreadable_name
+from engine.sources.postgres.connection import (
+    Connection,
+    any_bytes,
+    configure,
+    connect,
+    lsn_of,
+    text_of,
+    unreachable,
+)
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
@@ -73,9 +82,9 @@ class PostgresAdmin:
             return list(fitness.tracking_problems(connection, self._database, instances))
 
     def tables(self) -> Sequence[SourceTable]:
-        """Every table of the database that could be tracked, by schema and name."""
+        """Every table of the database that could be tracked, by schema and name; not what can't be named."""
         with self._connected() as connection:
-            return source_tables(connection)
+            return [table for table in source_tables(connection) if unreadable_name(table) is None]
 
     def table(self, schema: str, name: str) -> SourceTable | None:
         """One table; None when it is not there."""
@@ -84,7 +93,7 @@ class PostgresAdmin:
 
     def table_names(self, source_object_ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
         """Schema and name that tables have now; those that are gone are not in it."""
-        with self._connected() as connection:
+        with self._connected() as connection, any_bytes(connection):
             rows = connection.execute(
                 "SELECT c.oid, n.nspname, c.relname FROM pg_class c"
                 " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY(%s::oid[])",
@@ -345,6 +354,8 @@ def _enable(commands: Commands, instance: CaptureInstance) -> None:
     found = next(iter(source_tables(commands.connection, schema, name)), None)
     if found is None or found.source_object_id != instance.source_object_id:
         raise TableMissing(schema, name)
+    if (name_unread := unreadable_name(found)) is not None:
+        raise NameNotUtf8(f"{schema}.{name}", name_unread)
     if found.shape != instance.source_columns:
         raise TableNotMarked(f"{schema}.{name}", "LOCK TABLE", "", "It was altered meanwhile: try again.")
     _refuse_virtual_columns(commands, instance)

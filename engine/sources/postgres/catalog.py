@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from engine.sources.base import SourceColumn, SourceIndex, SourceTable
-from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.connection import Connection, NotUtf8, any_bytes
 from engine.sources.postgres.types import TypeCatalog
 
 # Partitions are captured through their root; temporary and unlogged tables are not in the log.
@@ -51,10 +51,14 @@ ORDER BY i.indrelid, NOT i.indisprimary, c.relname
 def source_tables(
     connection: Connection, schema: str | None = None, name: str | None = None
 ) -> list[SourceTable]:
-    """Every table that could be tracked, or the one of that schema and name, by schema and name."""
-    rows = connection.execute(_TABLES, {"schema": schema, "name": name}).fetchall()
-    oids = [row[0] for row in rows]
-    columns, indexes = _columns(connection, oids), _indexes(connection, oids)
+    """Every table that could be tracked, or the one of that schema and name, by schema and name.
+
+    Names may be `NotUtf8`: `unreadable_name` tells.
+    """
+    with any_bytes(connection):
+        rows = connection.execute(_TABLES, {"schema": schema, "name": name}).fetchall()
+        oids = [row[0] for row in rows]
+        columns, indexes = _columns(connection, oids), _indexes(connection, oids)
     return [
         SourceTable(
             source_object_id=oid,
@@ -67,6 +71,12 @@ def source_tables(
         )
         for oid, schema_name, table, estimate, partitioned in rows
     ]
+
+
+def unreadable_name(table: SourceTable) -> str | None:
+    """A name of the table or its columns that is no UTF-8, so that nobody could name it; None without."""
+    names = (table.schema, table.name, *(column.name for column in table.columns))
+    return next((name for name in names if isinstance(name, NotUtf8)), None)
 
 
 def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceColumn]]:
@@ -91,6 +101,8 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceCo
 def _indexes(connection: Connection, oids: list[int]) -> dict[int, list[SourceIndex]]:
     indexes: dict[int, list[SourceIndex]] = defaultdict(list)
     for oid, name, primary, unique, valid, columns in connection.execute(_INDEXES, [oids]).fetchall():
+        if isinstance(name, NotUtf8):
+            continue
         indexes[oid].append(
             SourceIndex(
                 name=name, columns=tuple(columns), is_primary_key=primary, is_unique=unique, is_valid=valid

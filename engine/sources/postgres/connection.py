@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 
 from engine.errors import SourceUnreachable
 from engine.model.lsn import Lsn
@@ -58,7 +61,51 @@ def connect(dsn: str, database: str, application_name: str) -> Connection:
         configure(connection, SESSION_SETTINGS)
         if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
             configure(connection, {"transaction_timeout": "0"})
+    if is_unencoded(connection):
+        for type_ in _TEXT_TYPES:
+            connection.adapters.register_loader(type_, _AnyText)
     return connection
+
+
+def is_unencoded(connection: Connection) -> bool:
+    """Whether the database is in SQL_ASCII: its texts are bytes of any encoding, which nobody checked."""
+    return connection.info.parameter_status("server_encoding") == "SQL_ASCII"
+
+
+class NotUtf8(str):
+    """A text of an unencoded database that is no UTF-8, with \\xNN in the place of what is none."""
+
+    __slots__ = ()
+
+
+class _AnyText(Loader):
+    def load(self, data: Buffer) -> str:
+        content = bytes(data)
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            return NotUtf8(content.decode("utf-8", "backslashreplace"))
+
+
+_TEXT_TYPES = (0, "text", "name", "varchar")
+
+
+@contextmanager
+def any_bytes(connection: Connection) -> Iterator[None]:
+    """Within, texts of an unencoded database come whatever they are; as UTF-8 the server would refuse them.
+
+    Those that are no UTF-8 are `NotUtf8`, as the log's names are read.
+    """
+    if not is_unencoded(connection) or connection.info.parameter_status("client_encoding") == "SQL_ASCII":
+        yield
+        return
+    configure(connection, {"client_encoding": "SQL_ASCII"})
+    try:
+        yield
+    finally:
+        # A transaction that failed takes the setting back by itself.
+        if not connection.closed and connection.info.transaction_status is not TransactionStatus.INERROR:
+            configure(connection, {"client_encoding": "UTF8"})
 
 
 def configure(connection: Connection, settings: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import SourceProblem
-from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.connection import Connection, any_bytes
 from engine.sources.postgres.names import EVENT_TRIGGERS, PUBLICATION
 
 OLDEST_VERSION = 140000
@@ -117,7 +117,9 @@ def tracking_problems(
 
 
 def _not_full(connection: Connection) -> Iterator[SourceProblem]:
-    for (table,) in connection.execute(_NOT_FULL, [PUBLICATION]).fetchall():
+    with any_bytes(connection):
+        tables = connection.execute(_NOT_FULL, [PUBLICATION]).fetchall()
+    for (table,) in tables:
         yield SourceProblem(
             "replica identity",
             f"{table} is tracked, but does not log whole old rows: an update or delete stops capture, or "

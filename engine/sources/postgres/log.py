@@ -12,7 +12,16 @@ import structlog
 from engine.errors import LogBroken, LogRecordsNotProcessed, SourceUnreachable
 from engine.model.lsn import Lsn
 from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
-from engine.sources.postgres.connection import Connection, configure, connect, lsn_of, text_of, unreachable
+from engine.sources.postgres.connection import (
+    Connection,
+    any_bytes,
+    configure,
+    connect,
+    is_unencoded,
+    lsn_of,
+    text_of,
+    unreachable,
+)
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
@@ -74,7 +83,7 @@ class PostgresLog:
 
     def column_ids(self, source_object_id: int) -> Mapping[str, int]:
         """The table's columns as the source has them now: name to its number; empty when it is gone."""
-        with self._reaching():
+        with self._reaching(), any_bytes(self._control()):
             rows = self._control().execute(
                 "SELECT attname, attnum FROM pg_attribute"
                 " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped",
@@ -243,7 +252,7 @@ class PostgresLog:
             self._stream_connection = connect(self._dsn, self._name.database, "highwater log reader")
             with self._reaching():
                 configure(self._stream_connection, _SCAN_SETTINGS)
-                if self._stream_connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+                if is_unencoded(self._stream_connection):
                     # As UTF-8 the server would refuse to give what it never checked.
                     configure(self._stream_connection, {"client_encoding": "SQL_ASCII"})
         return self._stream_connection
@@ -252,9 +261,10 @@ class PostgresLog:
         if self._control_connection is None or self._control_connection.closed:
             self._control_connection = connect(self._dsn, self._name.database, "highwater log control")
             self._catalog_of = TypeCatalog(self._control_connection)
-            encoding = self._control_connection.info.parameter_status("server_encoding")
             server = PostgresValues(self._control_connection, self._name.database)
-            self._decoder_of = PieceDecoder(server, self._name.database, encoding != "SQL_ASCII")
+            self._decoder_of = PieceDecoder(
+                server, self._name.database, not is_unencoded(self._control_connection)
+            )
         return self._control_connection
 
     def _slot(self) -> Slot:

@@ -6,6 +6,7 @@ They are ASCII or UTF-8 whatever the database's encoding is: the log gives them 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -17,6 +18,9 @@ from engine.model.table_shape import ShapeColumn
 
 PREFIX = "highwater"
 MARK_PREFIX = "highwater.mark"
+
+
+_STRAY_BYTE = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,9 @@ def disabled_json(instance: CaptureInstance) -> str:
 def from_json(content: bytes) -> Word:
     """The message's meaning. ValueError when it is none of ours: anybody may write into a log."""
     try:
-        # A database without an encoding has names and statements of any bytes.
-        word = json.loads(content.decode("utf-8", "backslashreplace"))
+        # A database without an encoding has names and statements of any bytes: \xNN, as in relation messages.
+        text = content.decode("utf-8", "surrogateescape")
+        word = json.loads(_STRAY_BYTE.sub(lambda stray: f"\\\\x{ord(stray[0]) - 0xDC00:02x}", text))
         return _MEANINGS[word["event"]](word)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a message of Highwater's: {error!r}") from error

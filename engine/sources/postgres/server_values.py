@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from struct import Struct
 
 import psycopg
 from psycopg import pq, sql
 
 from engine.sources.postgres.columns import Replaced
-from engine.sources.postgres.connection import Connection, configure, unreachable
+from engine.sources.postgres.connection import Connection, any_bytes, unreachable
 from engine.sources.postgres.types import TEXT, ColumnType, Form, TypeCatalog
 
 UNREADABLE = "values kept as hex digits: the server cannot read their type"
@@ -125,26 +124,13 @@ class PostgresValues:
 
     def _executed(self, query: str, parameter: bytes, oid: int) -> list[bytes]:
         """The first column of a query of one parameter, all in binary form."""
-        with unreachable(self._database), self._unchecked():
+        with unreachable(self._database), any_bytes(self._connection):
             result = self._connection.pgconn.exec_params(
                 query.encode(), [parameter], [oid], [pq.Format.BINARY], pq.Format.BINARY
             )
             if result.status != pq.ExecStatus.TUPLES_OK:
                 raise psycopg.errors.error_from_result(result)
         return [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
-
-    @contextmanager
-    def _unchecked(self) -> Iterator[None]:
-        """A database in SQL_ASCII holds bytes of any encoding, which as UTF-8 the server would refuse."""
-        if self._connection.info.parameter_status("server_encoding") != "SQL_ASCII":
-            yield
-            return
-        configure(self._connection, {"client_encoding": "SQL_ASCII"})
-        try:
-            yield
-        finally:
-            if not self._connection.closed:
-                configure(self._connection, {"client_encoding": "UTF8"})
 
 
 def _with_commas(text: bytes, delimiter: bytes) -> bytes:

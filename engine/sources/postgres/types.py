@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 import pyarrow as pa
 
-from engine.sources.postgres.connection import Connection
+from engine.sources.postgres.connection import Connection, any_bytes
 
 BOOL, BYTEA, NAME, INT8, INT2, INT4, TEXT, JSON, FLOAT4, FLOAT8 = 16, 17, 19, 20, 21, 23, 25, 114, 700, 701
 PG_NODE_TREE = 194
@@ -165,10 +165,11 @@ class TypeCatalog:
             oids = {oid for type_ in found.values() for oid in (type_.base_oid, type_.element_oid) if oid}
 
     def _names(self, columns: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        rows = self._connection.execute(
-            "SELECT o, m, format_type(o, m) FROM unnest(%s::oid[], %s::int[]) AS x(o, m)",
-            [[oid for oid, _ in columns], [typmod for _, typmod in columns]],
-        ).fetchall()
+        with any_bytes(self._connection):
+            rows = self._connection.execute(
+                "SELECT o, m, format_type(o, m) FROM unnest(%s::oid[], %s::int[]) AS x(o, m)",
+                [[oid for oid, _ in columns], [typmod for _, typmod in columns]],
+            ).fetchall()
         return {(oid, typmod): name for oid, typmod, name in rows}
 
     def _resolve(self, oid: int, typmod: int, source_type: str) -> ColumnType:
