@@ -12,6 +12,7 @@ from engine.cli import (
     capture_commands,
     change_commands,
     demo_commands,
+    monitoring_commands,
     process_commands,
     source_commands,
 )
@@ -26,7 +27,14 @@ def application() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for commands in (process_commands, source_commands, change_commands, capture_commands, demo_commands):
+    for commands in (
+        process_commands,
+        source_commands,
+        change_commands,
+        capture_commands,
+        monitoring_commands,
+        demo_commands,
+    ):
         commands.register(app)
     return app
 
