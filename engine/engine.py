@@ -599,7 +599,8 @@ class Engine:
     def sync(self, database: str, timeout: float = 60.0) -> None:
         """Returns when everything committed on the source before the call is published.
 
-        timeout: seconds. Raises SyncTimeout with the reason, at once when the job is stopped.
+        timeout: seconds. Raises SyncTimeout with the reason, at once when the job is stopped; ObjectsGone
+        where schema, publication or slot of ours were dropped at the source.
         """
         self._jobs.sync(database, timeout)
 

@@ -689,6 +689,16 @@ class DatabaseExists(CdcError):
     shape = "A database named '{0}' is already registered, for {1}. Choose another name."
 
 
+class ObjectsGone(CdcError):
+    """What enabling made in the source was dropped there by hand: database, what is gone."""
+
+    number = 50019
+    shape = (
+        "Database '{0}' is enabled for change data capture, but {1} is gone from it: changes since then "
+        "may be lost. Disable and enable the database."
+    )
+
+
 class NameNotUtf8(CdcError):
     """enable_table of a table with a name that is no text: the database does not know its encoding."""
 

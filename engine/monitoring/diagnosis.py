@@ -15,7 +15,7 @@ from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
-from engine.sources.base import SlotState, SourceProblem
+from engine.sources.base import GONE, SlotState, SourceProblem
 
 START_AGENT = "highwater start"
 _ENDED_BY_ENABLING_AGAIN = {CapturedColumnChanged.number, OldRowsMissing.number, DdlNotProcessed.number}
@@ -60,7 +60,8 @@ class DatabaseFacts:
     """What is known of one database when the verdict is given.
 
     latest: the newest scan session of the agent's present run. errors: oldest first.
-    slot, log_end: None where the source did not say; ``unreachable`` then holds its words.
+    slot, log_end: None where the source did not say; ``unreachable`` then holds its words, or ``broken``
+    what is wrong with the log of one that does answer.
     jobs: as the agent reported them last, whether it still runs or not.
     """
 
@@ -74,6 +75,7 @@ class DatabaseFacts:
     log_end: Lsn | None
     unreachable: str | None
     tracking_problems: Sequence[SourceProblem] = ()
+    broken: str | None = None
 
     @property
     def capture_job(self) -> Job | None:
@@ -146,23 +148,33 @@ def _agent_away(
 
 
 def _source(facts: DatabaseFacts) -> Iterator[Finding]:
+    since = _failed_since(facts)
+    if facts.broken is not None:
+        subject = f"Log of {facts.database.name}"
+        yield Finding(Verdict.FAILING, subject, facts.broken, since, _begin_anew(facts))
     if facts.unreachable is None:
         return
-    job = facts.capture_job
-    failed = job is not None and job.state is JobState.FAILED
     yield Finding(
         Verdict.FAILING,
         f"Source {facts.database.name}",
         f"{facts.unreachable.rstrip('.')}. If it is gone for good: {_forget(facts)}",
-        job.since if job is not None and failed else None,
+        since,
         f"highwater connect {facts.database.name} '{facts.database.dsn}'",
     )
+
+
+def _failed_since(facts: DatabaseFacts) -> datetime | None:
+    """Since when capture fails: nobody else notices at once what was done to a source."""
+    job = facts.capture_job
+    return job.since if job is not None and job.state is JobState.FAILED else None
 
 
 def _tracking(facts: DatabaseFacts) -> Iterator[Finding]:
     for problem in facts.tracking_problems:
         verdict = Verdict.FAILING if problem.fatal else Verdict.ATTENTION
-        yield Finding(verdict, f"Source {facts.database.name}", problem.problem, None, problem.fix)
+        is_gone = problem.subject == GONE
+        since, fix = (_failed_since(facts), _begin_anew(facts)) if is_gone else (None, problem.fix)
+        yield Finding(verdict, f"Source {facts.database.name}", problem.problem, since, fix)
 
 
 def _slot(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
@@ -253,8 +265,17 @@ def _after_failure(facts: DatabaseFacts) -> str:
 
 def _enable_again(facts: DatabaseFacts, instance: CaptureInstance) -> str:
     """Disables one capture instance and enables it with the options that it has."""
+    disable = ["highwater", "disable", *_which(facts, instance)]
+    return f"{shlex.join(disable)}; {_enable(facts, instance)}"
+
+
+def _which(facts: DatabaseFacts, instance: CaptureInstance) -> list[str]:
     table = f"{_quoted(instance.source_schema)}.{_quoted(instance.source_table)}"
-    which = ["-d", facts.database.name, table, f"--capture-instance={instance.capture_instance}"]
+    return ["-d", facts.database.name, table, f"--capture-instance={instance.capture_instance}"]
+
+
+def _enable(facts: DatabaseFacts, instance: CaptureInstance) -> str:
+    """Enables a capture instance with the options that it has now."""
     columns = [name for name in instance.source_names() if name is not None]
     options = [f"--columns={','.join(_quoted(name) for name in columns)}"]
     if instance.role_name is not None:
@@ -262,8 +283,7 @@ def _enable_again(facts: DatabaseFacts, instance: CaptureInstance) -> str:
     if instance.index_name is not None:
         options.append(f"--index={instance.index_name}")
     options.append("--net" if instance.supports_net_changes else "--no-net")
-    disable, enable = ["highwater", "disable", *which], ["highwater", "enable", *which, *options]
-    return f"{shlex.join(disable)}; {shlex.join(enable)}"
+    return shlex.join(["highwater", "enable", *_which(facts, instance), *options])
 
 
 def _quoted(name: str) -> str:
@@ -277,8 +297,10 @@ def _forget(facts: DatabaseFacts) -> str:
 
 
 def _begin_anew(facts: DatabaseFacts) -> str:
-    name = facts.database.name
-    return f"highwater disable -d {name}; highwater enable -d {name}"
+    """Disables the database and enables it with all of its capture instances."""
+    name = shlex.quote(facts.database.name)
+    again = [_enable(facts, instance) for instance in facts.instances] or [f"highwater enable -d {name}"]
+    return "; ".join([f"highwater disable -d {name}", *again])
 
 
 def _restart(facts: DatabaseFacts) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.control import ControlDatabase
-from engine.errors import CdcError
+from engine.errors import CdcError, SourceUnreachable
 from engine.model.job import CaptureParameters, Job
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
@@ -155,8 +155,10 @@ class StatusReader:
         log = self._sources.log(database)
         try:
             return _Look(log.slot_state(), log.log_end(), None, self._tracking(database))
-        except CdcError as error:
+        except SourceUnreachable as error:
             return _Look(None, None, str(error))
+        except CdcError as error:
+            return _Look(None, None, None, broken=str(error))
         finally:
             log.close()
 
@@ -184,6 +186,7 @@ class StatusReader:
             log_end=look.log_end,
             unreachable=look.unreachable,
             tracking_problems=look.tracking_problems,
+            broken=look.broken,
         )
 
 
@@ -195,6 +198,7 @@ class _Look:
     log_end: Lsn | None
     unreachable: str | None
     tracking_problems: Sequence[SourceProblem] = ()
+    broken: str | None = None
 
 
 def _agent_awaited_since(processes: Sequence[ProcessStatus]) -> datetime | None:

@@ -290,6 +290,10 @@ class LogSource(Protocol):
         ...
 
 
+GONE = "dropped by hand"
+"""Subject of the problem that what enabling made is not there any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
     """Something to change at the source: what is wrong, and the statement or setting that mends it.
@@ -454,7 +458,10 @@ class SourceAdmin(Protocol):
         ...
 
     def mark(self) -> Lsn:
-        """A durable place in the log: everything committed before the call is below it."""
+        """A durable place in the log: everything committed before the call is below it.
+
+        Raises ObjectsGone where what enabling made was dropped: what was committed may not be captured.
+        """
         ...
 
     def privileges(self, principal: str, instances: Sequence[CaptureInstance]) -> Privileges:

@@ -7,6 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
 from engine.model.job import CaptureParameters, JobState, JobType
+from engine.sources.postgres.names import EVENT_TRIGGERS
 from tests.agent.conftest import job_of, until, until_state
 from tests.capture.conftest import DATABASE
 
@@ -180,3 +181,16 @@ def test_a_database_connected_again_under_its_name_begins_anew(tracked, new_agen
     assert [row["id"] for row in tracked.rows("public_t")] == [2]
     low = tracked.engine.get_min_lsn(DATABASE, "public_t")
     assert min(row["start_lsn"] for row in tracked.mapping()) >= str(low)
+
+
+def test_capture_stops_where_the_publication_was_dropped_by_hand(tracked, new_agent):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    for trigger in EVENT_TRIGGERS:
+        tracked.sql(f"DROP EVENT TRIGGER {trigger}")
+    tracked.sql("DROP PUBLICATION highwater")
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    job = until_state(tracked, JobState.FAILED)
+    assert "publication 'highwater' does not exist" in job.message
+    [found] = [each for each in tracked.engine.status().findings if each.subject == f"Source {DATABASE}"]
+    assert found.since == job.since

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from engine.errors import AgentNotRunning, JobMissing, JobTypeUnsupported, SyncTimeout
+from engine.errors import AgentNotRunning, JobMissing, JobTypeUnsupported, ObjectsGone, SyncTimeout
 from engine.model.job import JobState
 from engine.model.lsn import Lsn
 
@@ -110,3 +110,50 @@ def test_threads_share_an_engine(engine, enabled):
         statuses = list(pool.map(lambda _: engine.status(), range(24)))
     assert {status.verdict for status in statuses} == {"failing"}
     assert {len(status.databases[0].facts.instances) for status in statuses} == {1}
+
+
+def drop_by_hand(sql, *statements):
+    for trigger in ("highwater_before", "highwater_ddl", "highwater_drop"):
+        sql(f"DROP EVENT TRIGGER {trigger}")
+    for statement in statements:
+        sql(statement)
+
+
+DROP_PUBLICATION, DROP_SCHEMA = "DROP PUBLICATION highwater", "DROP SCHEMA cdc CASCADE"
+DROP_SLOT = (
+    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "gone"),
+    [
+        ((DROP_PUBLICATION,), "publication highwater"),
+        ((DROP_SCHEMA,), "schema cdc"),
+        ((DROP_SCHEMA, DROP_PUBLICATION), "schema cdc and publication highwater"),
+    ],
+)
+def test_what_was_dropped_by_hand_is_found_and_mended_by_the_fix(engine, enabled, sql, statements, gone):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    drop_by_hand(sql, *statements)
+    with pytest.raises(ObjectsGone, match=f"but {gone} is gone"):
+        engine.sync(enabled, 60)
+    [found] = [finding for finding in engine.status().findings if finding.subject == "Source hr"]
+    assert f"dropped by hand: {gone}." in found.text
+    assert found.fix.startswith("highwater disable -d hr; highwater enable -d hr hr.department ")
+    engine.disable_db(enabled)
+    engine.enable_db(enabled)
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    assert "Source hr" not in [finding.subject for finding in engine.status().findings]
+
+
+def test_a_slot_that_was_dropped_is_no_source_out_of_reach(engine, enabled, sql):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    sql(DROP_SLOT)
+    with pytest.raises(ObjectsGone, match="replication slot"):
+        engine.sync(enabled, 60)
+    status = engine.status()
+    assert status.databases[0].facts.unreachable is None
+    [found] = [finding for finding in status.findings if finding.subject == "Log of hr"]
+    assert "does not exist" in found.text
+    assert found.fix.startswith("highwater disable -d hr; ")

@@ -14,6 +14,7 @@ from engine.errors import (
     CdcError,
     CdcSchemaExists,
     NameNotUtf8,
+    ObjectsGone,
     ObjectsNotCreated,
     ObjectsNotDropped,
     RoleNotCreated,
@@ -79,7 +80,7 @@ class PostgresAdmin:
     def tracking_problems(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
         """What keeps tracked tables from being captured as they should: they are gone, or were changed."""
         with self._connected() as connection:
-            return list(fitness.tracking_problems(connection, self._database, instances))
+            return list(fitness.tracking_problems(connection, self._slot, self._database, instances))
 
     def tables(self) -> Sequence[SourceTable]:
         """Every table of the database that could be tracked, by schema and name; not what can't be named."""
@@ -127,8 +128,10 @@ class PostgresAdmin:
             return not fitness.missing_triggers(connection)
 
     def mark(self) -> Lsn:
-        """A durable place in the log: everything committed before the call is below it."""
+        """A durable place in the log: everything committed before is below it. Raises ObjectsGone."""
         with self._connected() as connection:
+            if gone := fitness.missing_objects(connection, self._slot):
+                raise ObjectsGone(self._database, " and ".join(gone))
             configure(connection, {"synchronous_commit": "on"})
             # The commit flushes the log, also what others left to asynchronous commit. Readers skip it.
             connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [MARK_PREFIX])

@@ -9,9 +9,15 @@ from typing import Any
 from psycopg import sql
 
 from engine.model.capture_instance import CaptureInstance
-from engine.sources.base import SourceProblem
+from engine.sources.base import GONE, SourceProblem
 from engine.sources.postgres.connection import Connection, any_bytes
-from engine.sources.postgres.names import EVENT_TRIGGERS, PUBLICATION
+from engine.sources.postgres.names import (
+    EVENT_TRIGGERS,
+    PUBLICATION,
+    SCHEMA,
+    TRACKED_INDEXES,
+    TRACKED_TABLES,
+)
 
 OLDEST_VERSION = 140000
 
@@ -48,6 +54,12 @@ WHERE p.pubname = %s AND c.relreplident <> 'f'
 ORDER BY 1
 """
 
+
+_OBJECTS = """
+SELECT (SELECT bool_and(to_regclass(t) IS NOT NULL) FROM unnest(%(tables)s::text[]) t),
+       EXISTS (SELECT FROM pg_publication WHERE pubname = %(publication)s),
+       EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %(slot)s AND database = current_database())
+"""
 
 _TRACKED = """
 SELECT c.oid, EXISTS (
@@ -95,13 +107,32 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
     yield from _not_full(connection)
 
 
+def missing_objects(connection: Connection, slot: str) -> list[str]:
+    """What `enable_database` made and is not there any more."""
+    tables = [f"{SCHEMA}.{table}" for table in (TRACKED_TABLES, TRACKED_INDEXES)]
+    row = connection.execute(
+        _OBJECTS, {"tables": tables, "publication": PUBLICATION, "slot": slot}
+    ).fetchone()
+    assert row is not None
+    names = (f"schema {SCHEMA}", f"publication {PUBLICATION}", f"replication slot {slot}")
+    return [name for name, is_there in zip(names, row, strict=True) if not is_there]
+
+
 def tracking_problems(
-    connection: Connection, database: str, instances: Sequence[CaptureInstance]
+    connection: Connection, slot: str, database: str, instances: Sequence[CaptureInstance]
 ) -> Iterator[SourceProblem]:
     """Tracked tables that are gone, not published any more, or do not log whole old rows.
 
     Event triggers refuse all of it; a role that may not create them has to be told.
     """
+    if gone := missing_objects(connection, slot):
+        name = shlex.quote(database)
+        yield SourceProblem(
+            GONE,
+            f"What enabling made was dropped by hand: {' and '.join(gone)}. Changes since may be lost.",
+            f"highwater disable -d {name}; highwater enable -d {name}",
+        )
+        return
     oids = [instance.source_object_id for instance in instances]
     found: dict[int, bool] = dict(connection.execute(_TRACKED, [PUBLICATION, oids]).fetchall())
     for instance in instances:

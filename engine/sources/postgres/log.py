@@ -155,9 +155,16 @@ class PostgresLog:
 
     def _peek(self, after: int, upto: int, changes: int) -> _Reading:
         with self._reaching():
+            self._check_publication()
             peek = Peek(self._stream(), self._name, upto, changes, self._binary)
         self._reading = _Reading(peek, Shapes(self._catalog()), self._name.database, after)
         return self._reading
+
+    def _check_publication(self) -> None:
+        """Raises LogBroken when it is gone: a server from 18 on reads the log past what it published."""
+        query = "SELECT FROM pg_publication WHERE pubname = %s"
+        if self._control().execute(query, [self._name.publication]).fetchone() is None:
+            raise LogBroken(self._name.database, f"publication '{self._name.publication}' does not exist")
 
     def _next_block(self, reading: _Reading, piece_bytes: int) -> ShapedBlock | None:
         """The block that has transactions to hand out; None when the peek is used up."""
