@@ -2,11 +2,12 @@
 
 from engine.control.database import ControlDatabase
 from engine.control.instances import DroppedTable
-from engine.control.leases import Lease, LeaseState
+from engine.control.leases import DISABLING, Lease, LeaseState
 from engine.control.notifications import JOBS, PUBLISHED, REPORTED, WAKE, Listener, Notification
 from engine.control.publication import Publication
 
 __all__ = [
+    "DISABLING",
     "JOBS",
     "PUBLISHED",
     "REPORTED",

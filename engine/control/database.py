@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from typing import Self
 
-from sqlalchemy import Connection, delete, func, text, update
+from sqlalchemy import Connection, delete, func, literal, select, text, update
 
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
 from engine.control.jobs import JobRepository, remove_jobs
-from engine.control.leases import LeaseRepository
+from engine.control.leases import DISABLING, LeaseRepository
 from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
 from engine.control.publication import Publication, publish
 from engine.control.scan_calls import ScanCallRepository
@@ -77,6 +78,19 @@ class ControlDatabase:
         )
         with self._connections.read() as connection:
             return bool(connection.scalar(query, {"name": AGENT_NAME}))
+
+    def agent_seen(self) -> datetime | None:
+        """When an agent gave its last sign: it renewed a lease (every third of its length) or published.
+
+        None before the first one. The end of one that was killed is not written down by anybody.
+        """
+        renewed = func.max(leases.c.expires - leases.c.seconds * literal(timedelta(seconds=1)))
+        with self._connections.read() as connection:
+            signs = [
+                connection.scalar(select(renewed).where(leases.c.holder != DISABLING)),
+                connection.scalar(select(func.max(watermarks.c.published_at))),
+            ]
+        return max((sign for sign in signs if sign is not None), default=None)
 
     def disable_database(self, database: str) -> None:
         """Takes a database back to never enabled; its folders are listed to be cleared away."""

@@ -11,6 +11,9 @@ from sqlalchemy.dialects.postgresql import insert
 from engine.control.connections import Connections, database_id
 from engine.control.schema import databases, leases
 
+DISABLING = "sp_cdc_disable_db"
+"""Holder of a lease that keeps agents away while a database is disabled."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:

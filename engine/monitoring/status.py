@@ -112,6 +112,7 @@ class StatusReader:
             self._facts(database, looks.get(database.name, _Look(None, None, None)))
             for database in registered
         ]
+        seen = None if alive else self._control.agent_seen()
         now = self._clock()
         processes = tuple(self._processes())
         findings = diagnose(facts, alive, now, agent_awaited_since=_agent_awaited_since(processes))
@@ -122,7 +123,7 @@ class StatusReader:
             agent_is_alive=alive,
             processes=processes,
             databases=tuple(
-                DatabaseStatus(each, tuple(as_seen(job, alive) for job in each.jobs)) for each in facts
+                DatabaseStatus(each, tuple(as_seen(job, alive, seen) for job in each.jobs)) for each in facts
             ),
         )
 

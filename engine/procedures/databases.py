@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import quote
 
-from engine.control import REPORTED, ControlDatabase, Lease
+from engine.control import DISABLING, REPORTED, ControlDatabase, Lease
 from engine.errors import (
     CdcError,
     DatabaseAlreadyEnabled,
@@ -224,7 +224,7 @@ class Databases:
             try:
                 deadline = time.monotonic() + EXCLUSIVE_SECONDS
                 while lease is None:
-                    lease = self._control.leases.acquire(name, "sp_cdc_disable_db", int(EXCLUSIVE_SECONDS))
+                    lease = self._control.leases.acquire(name, DISABLING, int(EXCLUSIVE_SECONDS))
                     if lease is None and time.monotonic() > deadline:
                         raise SyncTimeout(
                             f"Stopping capture of '{name}'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from engine.control import JOBS, PUBLISHED, REPORTED, WAKE, ControlDatabase
 from engine.errors import (
@@ -46,7 +47,8 @@ class Jobs:
         """sys.sp_cdc_help_jobs, with what the agent says of each job."""
         self._databases.enabled(database)
         alive = self._control.agent_is_alive()
-        return [as_seen(job, alive) for job in self._control.jobs.list(database)]
+        seen = None if alive else self._control.agent_seen()
+        return [as_seen(job, alive, seen) for job in self._control.jobs.list(database)]
 
     def add(
         self,
@@ -210,8 +212,14 @@ class Jobs:
         return f"{job.name} is {job.state}; give it more time"
 
 
-def as_seen(job: Job, agent_is_alive: bool) -> Job:
-    """A job as it really is: what the agent said last does not hold when there is no agent."""
+def as_seen(job: Job, agent_is_alive: bool, agent_seen: datetime | None) -> Job:
+    """A job as it really is: what the agent said last does not hold when there is no agent.
+
+    agent_seen: when a dead one gave its last sign, which is as good as known when the job stopped.
+    """
     if agent_is_alive or job.state in (JobState.STOPPED, JobState.FAILED):
         return job
-    return replace(job, state=JobState.STOPPED, running=None, message="The agent is not running.")
+    since = job.since if agent_seen is None else max(job.since, agent_seen)
+    return replace(
+        job, state=JobState.STOPPED, since=since, running=None, message="The agent is not running."
+    )

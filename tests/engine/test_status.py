@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -48,6 +49,18 @@ def test_a_dead_agents_job_does_not_run(engine, enabled, control):
     control.jobs.report(job.job_id, JobState.RUNNING, "Running.", job.configured)
     [seen] = engine.help_jobs(enabled)
     assert (seen.state, seen.running) == (JobState.STOPPED, None)
+
+
+def test_a_dead_agents_job_is_stopped_since_the_agents_last_sign(engine, enabled, control):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    job = control.jobs.get(enabled)
+    control.jobs.report(job.job_id, JobState.RUNNING, "Running.", job.configured)
+    control.leases.acquire(enabled, "agent", 10)
+    renewed = control.leases.acquire(enabled, "agent", 10).expires - timedelta(seconds=10)
+    [listed] = engine.help_jobs(enabled)
+    [database] = engine.status().databases
+    assert renewed > control.jobs.get(enabled).since
+    assert listed.since == database.jobs[0].since == renewed
 
 
 def test_starting_without_an_agent_is_an_error_but_remembered(engine, enabled, control):
