@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +12,8 @@ from threading import Event, Lock, Thread
 
 from tenacity import Retrying, retry_if_exception_type, stop_when_event_set, wait_exponential
 from tenacity.nap import sleep_using_event
+
+from engine.runtime.log_cut import put_aside
 
 LOG_BYTES = 16 * 1024 * 1024
 """So long a log may become: then it is put aside, in the place of what was put aside before."""
@@ -114,18 +115,16 @@ class Child:
     def limit_log(self) -> None:
         """Puts a log that has become too long aside as ``.log.1``; call it now and then.
 
-        The process goes on writing into the same file, which is emptied: what it opened for appending needs
-        no word from us, and it does not depend on us for its output. A line that it writes between copying
-        and emptying is lost.
+        The process, and the JVM it may have, go on writing into the same file: what they opened for
+        appending needs no word from us, and they do not depend on us for their output.
         """
         with self._log_lock:
             if not self.log.exists() or self.log.stat().st_size <= self._log_bytes:
                 return
             try:
-                shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
+                put_aside(self.log, self.log.with_suffix(".log.1"))
             except OSError as error:
                 self._say(f"The log of the {self.name} is cut without a copy: {error}")
-            os.truncate(self.log, 0)
 
     def _run(self) -> None:
         self.limit_log()
