@@ -123,6 +123,23 @@ def altered(instance: CaptureInstance, event: TableAltered) -> CaptureInstance:
     )
 
 
+def retypes(event: TableAltered, instance: CaptureInstance) -> bool:
+    """Whether a captured column has another type after ``event``; a type that was renamed is the same."""
+    now = {column.column_id: column for column in event.columns}
+    before = {column.column_id: column for column in instance.source_columns}
+    return any(
+        not _keeps_type(column, before.get(column.column_id), now[column.column_id])
+        for column in instance.columns
+        if column.column_id in now
+    )
+
+
+def _keeps_type(column: CapturedColumn, before: ShapeColumn | None, now: ShapeColumn) -> bool:
+    if before is None:
+        return column.column_type == now.source_type
+    return now.is_typed_as(before.source_type, before.lake_type, before.type_id)
+
+
 def _followed(column: CapturedColumn, now: ShapeColumn | None) -> CapturedColumn:
     if now is None:
         return column
@@ -168,9 +185,13 @@ def _derived(piece: LogPiece, instance: CaptureInstance, column_ids: ColumnIds) 
 
 
 def _is_described(relation: Relation, schema: str, table: str, columns: tuple[ShapeColumn, ...]) -> bool:
-    logged = [(column.name, column.source_type) for column in columns if column.is_logged]
-    found = [(column.name, column.source_type) for column in relation.columns]
-    return (schema, table) == (relation.schema, relation.table) and logged == found
+    logged = [column for column in columns if column.is_logged]
+    if (schema, table, len(logged)) != (relation.schema, relation.table, len(relation.columns)):
+        return False
+    return all(
+        known.name == found.name and known.is_typed_as(found.source_type, found.lake_type, found.type_id)
+        for known, found in zip(logged, relation.columns, strict=True)
+    )
 
 
 def _columns(
@@ -187,6 +208,7 @@ def _columns(
             column.name,
             column.source_type,
             column.lake_type,
+            type_id=column.type_id,
         )
         for place, column in enumerate(relation.columns, 1)
     ]

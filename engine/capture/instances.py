@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from engine.capture.alterations import altered
+from engine.capture.alterations import altered, retypes
 from engine.capture.change_rows import Captured
 from engine.model.capture_instance import CaptureInstance
 from engine.model.ddl_history import DdlEntry
@@ -136,15 +136,11 @@ class CapturedInstances:
             self._altered[before.object_id] = after
             if before.object_id in self._recognised:
                 self._recognised[before.object_id] = after
-            types = [
-                (old.column_type, new.column_type)
-                for old, new in zip(before.columns, after.columns, strict=True)
-            ]
             self._ddl.append(
                 DdlEntry(
                     source_object_id=event.source_object_id,
                     object_id=before.object_id,
-                    required_column_update=any(old != new for old, new in types),
+                    required_column_update=retypes(event, before),
                     ddl_command=event.ddl,
                     ddl_lsn=transaction.commit_lsn,
                     ddl_time=transaction.commit_time,

@@ -110,11 +110,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class LogColumn:
-    """A column of a relation as the log describes it; types as in CapturedColumn."""
+    """A column of a relation as the log describes it; types as in ShapeColumn."""
 
     name: str
     source_type: str
     lake_type: str
+    type_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +310,7 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column of a source table; types as in CapturedColumn. ``column_id`` is the source's own number.
+    """A column of a source table; types as in ShapeColumn. ``column_id`` is the source's own number.
 
     ``is_logged`` is False for a generated column that the log does not hold.
     """
@@ -321,6 +322,7 @@ class SourceColumn:
     nullable: bool
     is_computed: bool
     is_logged: bool = True
+    type_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +352,14 @@ class SourceTable:
     def shape(self) -> tuple[ShapeColumn, ...]:
         """Its columns as a shape that the log's can be compared with."""
         return tuple(
-            ShapeColumn(column.column_id, column.name, column.source_type, column.lake_type, column.is_logged)
+            ShapeColumn(
+                column.column_id,
+                column.name,
+                column.source_type,
+                column.lake_type,
+                column.is_logged,
+                column.type_id,
+            )
             for column in self.columns
         )
 

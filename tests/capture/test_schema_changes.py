@@ -136,6 +136,104 @@ def test_a_renamed_column_goes_on_under_the_name_it_was_captured_by(workbench, t
     assert described(workbench).source_names() == ("id", "words", "n")
 
 
+@pytest.fixture
+def typed(workbench: Workbench) -> CaptureInstance:
+    """A table o.w with columns of types of the user's."""
+    workbench.sql("CREATE SCHEMA o")
+    workbench.sql("CREATE TYPE mood AS ENUM ('sad')")
+    workbench.sql("CREATE TYPE pair AS (a int, m mood)")
+    workbench.sql("CREATE DOMAIN price AS numeric(6, 2)")
+    workbench.sql("CREATE TABLE o.w (id int PRIMARY KEY, m mood, ms mood[], p pair, d price)")
+    return workbench.engine.enable_table(DATABASE, "o", "w", role_name=None)
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("ALTER TYPE mood RENAME TO feeling", {"m": "public.feeling", "ms": "public.feeling[]"}),
+        ("ALTER TYPE mood SET SCHEMA o", {"m": "o.mood", "ms": "o.mood[]"}),
+        ("ALTER TYPE pair ADD ATTRIBUTE b int", {}),
+        ("ALTER DOMAIN price RENAME TO cost", {"d": "public.cost"}),
+        ("ALTER DOMAIN price SET SCHEMA o", {"d": "o.price"}),
+    ],
+)
+@pytest.mark.parametrize("read_before", [True, False])
+def test_a_renamed_type_leaves_its_statement_and_goes_on(workbench, typed, statement, changed, read_before):
+    scan = workbench.scan()
+    workbench.sql("INSERT INTO o.w VALUES (1, 'sad', '{sad}', '(1,sad)', 1.5)")
+    if read_before:
+        workbench.drain(scan)
+    workbench.sql(statement)
+    workbench.sql("UPDATE o.w SET d = 2.5")
+    workbench.drain(scan)
+    same = ("sad", ["sad"], "(1,sad)")
+    now = ("sad", ["sad"], "(1,sad,)") if "ATTRIBUTE" in statement else same
+    assert images(workbench, "o_w") == [
+        (2, 1, *same, Decimal("1.50")),
+        (3, 1, *now, Decimal("1.50")),
+        (4, 1, *now, Decimal("2.50")),
+    ]
+    assert history(workbench, "o_w") == [(statement, False)]
+    types = {column.column_name: column.column_type for column in typed.columns}
+    found = {column.column_name: column.column_type for column in described(workbench, "o_w").columns}
+    assert found == types | changed
+
+
+@pytest.mark.parametrize(
+    ("statement", "gone"),
+    [
+        ("DROP TYPE pair CASCADE", 3),
+        ("DROP DOMAIN price CASCADE", 4),
+        ("DROP TYPE mood CASCADE", 1),
+        ("CREATE SCHEMA s2; ALTER TYPE mood SET SCHEMA s2; DROP SCHEMA s2 CASCADE", 1),
+    ],
+)
+def test_a_column_that_goes_with_its_type_leaves_the_statement(workbench, typed, statement, gone):
+    values = (1, "sad", ["sad"], "(1,sad)", Decimal("1.50"))
+    scan = workbench.scan()
+    workbench.sql("INSERT INTO o.w VALUES (1, 'sad', '{sad}', '(1,sad)', 1.5)")
+    workbench.drain(scan)
+    workbench.sql(statement)
+    workbench.sql("DELETE FROM o.w")
+    workbench.drain(scan)
+    mood = gone == 1
+    left = [None if place == gone or (mood and place == 2) else value for place, value in enumerate(values)]
+    left[3] = "(1)" if mood else left[3]
+    assert images(workbench, "o_w") == [(2, *values), (1, *left)]
+    assert history(workbench, "o_w")[-1] == (statement, False)
+    assert described(workbench, "o_w").source_names()[gone] is None
+
+
+def test_a_renamed_schema_leaves_its_statement(workbench, typed):
+    workbench.sql("ALTER SCHEMA o RENAME TO other")
+    workbench.sql("INSERT INTO other.w (id) VALUES (1)")
+    workbench.drain()
+    assert images(workbench, "o_w") == [(2, 1, None, None, None, None)]
+    assert history(workbench, "o_w") == [("ALTER SCHEMA o RENAME TO other", False)]
+    assert described(workbench, "o_w").source_schema == "other"
+    workbench.engine.disable_table(DATABASE, "other", "w", "o_w")
+
+
+def test_a_typed_table_follows_its_type(workbench):
+    workbench.sql("CREATE TYPE row_of AS (id int, v text)")
+    workbench.sql("CREATE TABLE y OF row_of")
+    workbench.enable("y")
+    workbench.sql("INSERT INTO y VALUES (1, 'a')")
+    statements = [
+        "ALTER TYPE row_of ALTER ATTRIBUTE id TYPE bigint CASCADE",
+        "ALTER TYPE row_of RENAME ATTRIBUTE v TO words CASCADE",
+        "ALTER TYPE row_of DROP ATTRIBUTE words CASCADE",
+    ]
+    for number, statement in enumerate(statements, 2):
+        workbench.sql(statement)
+        workbench.sql(f"INSERT INTO y (id) VALUES ({number})")
+    workbench.drain()
+    assert images(workbench, "public_y") == [(2, 1, "a"), (2, 2, None), (2, 3, None), (2, 4, None)]
+    assert history(workbench, "public_y") == [
+        (statement, number == 0) for number, statement in enumerate(statements)
+    ]
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_names_that_change_places_are_told_apart(workbench, t, told):
     if not told:

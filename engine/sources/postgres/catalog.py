@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.sources.base import SourceColumn, SourceIndex, SourceTable
 from engine.sources.postgres.connection import Connection, NotUtf8, any_bytes
-from engine.sources.postgres.types import TypeCatalog
+from engine.sources.postgres.types import TypeCatalog, type_id
 
 # Partitions are captured through their root; temporary and unlogged tables are not in the log.
 _TABLES = """
@@ -83,7 +83,8 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceCo
     rows: list[Any] = connection.execute(_COLUMNS, [oids]).fetchall()
     types = TypeCatalog(connection).column_types((row[3], row[4]) for row in rows)
     columns: dict[int, list[SourceColumn]] = defaultdict(list)
-    for (oid, name, number, _, _, not_null, generated, logged), type_ in zip(rows, types, strict=True):
+    for row, type_ in zip(rows, types, strict=True):
+        oid, name, number, type_oid, typmod, not_null, generated, logged = row
         columns[oid].append(
             SourceColumn(
                 name=name,
@@ -93,6 +94,7 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, list[SourceCo
                 nullable=not not_null,
                 is_computed=generated,
                 is_logged=logged,
+                type_id=type_id(type_oid, typmod),
             )
         )
     return columns

@@ -35,7 +35,7 @@ from engine.sources.postgres.log_messages import (
 from engine.sources.postgres.pgoutput import RelationMessage, emitted_message, relation_message
 from engine.sources.postgres.transactions import MarkedBlock
 from engine.sources.postgres.tuples import images
-from engine.sources.postgres.types import ColumnType, TypeCatalog
+from engine.sources.postgres.types import ColumnType, TypeCatalog, type_id
 
 _log = structlog.get_logger(__name__)
 
@@ -85,10 +85,18 @@ class Shapes:
         )
 
     def _columns(self, word: Altered) -> tuple[ShapeColumn, ...]:
-        types = self._catalog.column_types((column.type_oid, column.typmod) for column in word.columns)
+        asked = [(column.type_oid, column.typmod) for column in word.columns]
+        self._catalog.forget_names(asked)
         return tuple(
-            ShapeColumn(column.number, column.name, type_.source_type, type_.lake_type, column.is_logged)
-            for column, type_ in zip(word.columns, types, strict=True)
+            ShapeColumn(
+                column.number,
+                column.name,
+                type_.source_type,
+                type_.lake_type,
+                column.is_logged,
+                type_id(column.type_oid, column.typmod),
+            )
+            for column, type_ in zip(word.columns, self._catalog.column_types(asked), strict=True)
         )
 
     def _split(
@@ -120,8 +128,8 @@ class Shapes:
         types = self._catalog.column_types((oid, typmod) for _, oid, typmod in message.columns)
         names = [name for name, _, _ in message.columns]
         columns = tuple(
-            LogColumn(name, type_.source_type, type_.lake_type)
-            for name, type_ in zip(names, types, strict=True)
+            LogColumn(name, type_.source_type, type_.lake_type, type_id(oid, typmod))
+            for (name, oid, typmod), type_ in zip(message.columns, types, strict=True)
         )
         schema = pa.schema(
             [pa.field(name, type_.arrow_type) for name, type_ in zip(names, types, strict=True)]

@@ -8,7 +8,7 @@ a domain that of its base type; everything else is PostgreSQL's text. A replaced
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import pyarrow as pa
@@ -29,6 +29,10 @@ BPCHAR, VARCHAR, DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, UUID, JSONB = (
 )
 
 LARGEST_PRECISION = 38
+_FIRST_OF_USERS = 16384
+"""Smaller oids are of the server's own objects, whose names stay."""
+_NAME_OF_GONE = "???"
+"""What format_type makes of an oid without a type."""
 
 
 class Form(Enum):
@@ -130,6 +134,11 @@ def numeric_shape(typmod: int) -> tuple[int, int] | None:
     return whole + fraction, fraction
 
 
+def type_id(oid: int, typmod: int) -> str:
+    """What stays the same while a column has its type, also when the type is renamed."""
+    return f"{oid}:{typmod}"
+
+
 class TypeCatalog:
     """Column types by oid and modifier, asked of the source once each.
 
@@ -153,6 +162,13 @@ class TypeCatalog:
             for oid, typmod in missing:
                 self._columns[oid, typmod] = self._resolve(oid, typmod, names[oid, typmod])
         return [self._columns[column] for column in wanted]
+
+    def forget_names(self, columns: Iterable[tuple[int, int]]) -> None:
+        """Asks anew what these types are called; one that is gone keeps the name that it had."""
+        named = [column for column in columns if column[0] >= _FIRST_OF_USERS and column in self._columns]
+        for column, name in self._names(named).items():
+            if name != _NAME_OF_GONE:
+                self._columns[column] = replace(self._columns[column], source_type=name)
 
     def _learn(self, oids: set[int]) -> None:
         """Fetches these types and what they rest on."""
