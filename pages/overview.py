@@ -21,6 +21,7 @@ def at_a_glance() -> None:
     elif first_steps.is_first(view):
         first_steps.no_table(view)
     else:
+        first_steps.refused(view)
         kpi_row(view)
         job_line(view, "o_job")
 

@@ -23,6 +23,7 @@ if view is None:
 elif first_steps.is_first(view):
     first_steps.no_table(view)
 else:
+    first_steps.refused(view)
     enable_button(view)
     chosen = instance_table(view)
     left, drawer = st.columns([1, 1])

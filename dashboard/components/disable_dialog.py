@@ -8,7 +8,7 @@ from dashboard import format as fmt
 from dashboard import state, statements
 from dashboard.components.problem import problem_box
 from dashboard.components.statement_box import statement_box
-from dashboard.dialogs import close_dialog, confirm_button
+from dashboard.dialogs import close_dialog, dialog_button
 from engine.errors import CdcError
 from engine.model.capture_instance import CaptureInstance
 
@@ -29,7 +29,7 @@ def disable_dialog(instance: CaptureInstance, is_last: bool) -> None:
         statements.disable_table(instance.database, instance.source_schema, instance.source_table, name)
     )
     typed = st.text_input(f"Type **{name}** to confirm", key="disable_name", live=True, autocomplete="off")
-    if confirm_button("Disable", key="disable_confirm", icon=":material/delete:", disabled=typed != name):
+    if dialog_button("Disable", key="disable_confirm", icon=":material/delete:", disabled=typed != name):
         _disable(instance)
 
 

@@ -14,7 +14,7 @@ from dashboard import state, statements
 from dashboard.components.operation_box import operation_failure
 from dashboard.components.problem import escaped, problem_box
 from dashboard.components.statement_box import statement_box
-from dashboard.dialogs import close_dialog, confirm_button, open_dialog
+from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.enabling import (
     Choice,
     Outcome,
@@ -40,6 +40,7 @@ class Wizard:
     step: int = 0
     chosen: list[str] = field(default_factory=list)
     choices: dict[str, Choice] = field(default_factory=dict)
+    role: str = ""
     operation: str = ""
 
 
@@ -105,9 +106,7 @@ def _tables(wizard: Wizard) -> None:
     if refused:
         with st.expander(f"{fmt.plural(len(refused), 'table')} not offered", type="compact"):
             st.table(refused, border="horizontal", hide_index=True)
-    if st.button(
-        "Next", type="primary", disabled=not chosen, key="wizard_next", icon=":material/arrow_forward:"
-    ):
+    if dialog_button("Next", key="wizard_next", disabled=not chosen, icon=":material/arrow_forward:"):
         wizard.chosen = chosen
         wizard.choices = {
             name: wizard.choices.get(name) or default_choice(wizard.tables[name]) for name in chosen
@@ -122,8 +121,9 @@ def _described(table: SourceTable) -> str:
 
 
 def _columns(wizard: Wizard) -> None:
-    role = st.text_input(
+    role = wizard.role = st.text_input(
         "Gating role",
+        value=wizard.role,
         key="wizard_role",
         placeholder="none: everyone who may read the source columns",
         help="`@role_name`: who is not in this role may not read the changes. Created when it is missing.",
@@ -138,7 +138,13 @@ def _columns(wizard: Wizard) -> None:
             problems.append(f"{name}: {problem}")
     for problem in problems:
         st.error(problem, icon=":material/error:")
-    _buttons(wizard, back=0, forward=2, label="Review", disabled=bool(problems))
+    with st.container(horizontal=True):
+        if dialog_button("Back", key="wizard_back", primary=False):
+            _go(wizard, 0)
+        if dialog_button(
+            "Review", key="wizard_next", disabled=bool(problems), icon=":material/arrow_forward:"
+        ):
+            _go(wizard, 2)
 
 
 def _choice(choice: Choice, table: SourceTable) -> Choice:
@@ -147,7 +153,10 @@ def _choice(choice: Choice, table: SourceTable) -> Choice:
     index = choice.index_name
     if len(indexes) > 1 or (indexes and table.primary_key is None):
         options = [i.name for i in indexes]
-        chosen = st.selectbox("Row identifier", options, key=f"{prefix}_index", help="`@index_name`")
+        before = options.index(index) if index in options else 0
+        chosen = st.selectbox(
+            "Row identifier", options, index=before, key=f"{prefix}_index", help="`@index_name`"
+        )
         index = None if table.primary_key is not None and chosen == table.primary_key.name else chosen
     net = st.checkbox(
         "Net changes",
@@ -216,9 +225,9 @@ def _review(wizard: Wizard) -> None:
     ]
     statement_box(statements.enable_tables(wizard.database, calls, first), height=260)
     with st.container(horizontal=True):
-        if st.button("Back", key="wizard_back"):
+        if dialog_button("Back", key="wizard_back", primary=False):
             _go(wizard, 1)
-        if confirm_button("Run", key="wizard_run", icon=":material/play_arrow:"):
+        if dialog_button("Run", key="wizard_run", icon=":material/play_arrow:"):
             wizard.operation = f"enable:{wizard.database}:{state.now().isoformat()}"
             state.operations().submit(
                 wizard.operation,
@@ -241,7 +250,7 @@ def _result(wizard: Wizard) -> None:
             show_outcomes(operation.result)
 
     st.fragment(body, run_every=0.4 if operation.is_active else None)()
-    if st.button("Close", type="primary", key="wizard_close"):
+    if dialog_button("Close", key="wizard_close"):
         state.changed()
         close_dialog()
         st.rerun()
@@ -257,16 +266,6 @@ def show_outcomes(outcomes: list[Outcome]) -> None:
             st.error(f"**{escaped(outcome.table)}**: {escaped(outcome.error)}", icon=":material/error:")
         for note in outcome.notes:
             st.info(f"**{escaped(outcome.table)}**: {escaped(note)}", icon=":material/info:")
-
-
-def _buttons(wizard: Wizard, back: int, forward: int, label: str, disabled: bool) -> None:
-    with st.container(horizontal=True):
-        if st.button("Back", key="wizard_back"):
-            _go(wizard, back)
-        if st.button(
-            label, type="primary", key="wizard_next", disabled=disabled, icon=":material/arrow_forward:"
-        ):
-            _go(wizard, forward)
 
 
 def _go(wizard: Wizard, step: int) -> None:

@@ -268,9 +268,8 @@ def _result(view: DatabaseView, asked: ChangeQuery) -> None:
         _wait(operation)
     elif not operation_failure(operation):
         _show(view, query, operation, run)
-    elif st.button("Try again", icon=":material/refresh:", key="c_again"):
-        run.ask_again()
-        st.rerun()
+    else:
+        st.button("Try again", icon=":material/refresh:", key="c_again", on_click=run.ask_again)
 
 
 def _wait(operation: Work) -> None:
@@ -359,14 +358,20 @@ def _summary(page: ChangePage, operation: Work) -> str:
 def _behind(view: DatabaseView, page: ChangePage, run: Run) -> None:
     """Offers to ask again once readers could see more than this answer has."""
     is_open = st.session_state.get("c_by") != RANGE or not st.session_state.get("c_to")
+    drawn = run.key
 
     def body() -> None:
+        if run.key != drawn:
+            st.rerun(scope="app")  # asked again, by a click that this tick or another request brought
         high = (state.selected() or view).watermarks.high
-        if not is_open or high is None or high <= page.to_lsn:
-            return
-        if st.button("Newer changes", icon=":material/refresh:", key="c_newer", type="tertiary"):
-            run.ask_again()
-            st.rerun(scope="app")
+        if is_open and high is not None and high > page.to_lsn:
+            st.button(
+                "Newer changes",
+                icon=":material/refresh:",
+                key="c_newer",
+                type="tertiary",
+                on_click=run.ask_again,
+            )
 
     state.live(body)
 
@@ -376,13 +381,13 @@ def _pages(page: ChangePage, run: Run) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="center"):
         newer, older = page.number == 0, not page.has_more
-        if st.button("Newer page", disabled=newer, icon=":material/chevron_left:", key="c_prev"):
-            run.turn_to(page.number - 1)
-            st.rerun()
+        _turn("Newer page", page.number - 1, run, "c_prev", ":material/chevron_left:", newer)
         st.caption(f"page {page.number + 1}", width="content")
-        if st.button("Older page", disabled=older, icon=":material/chevron_right:", key="c_next"):
-            run.turn_to(page.number + 1)
-            st.rerun()
+        _turn("Older page", page.number + 1, run, "c_next", ":material/chevron_right:", older)
+
+
+def _turn(label: str, to: int, run: Run, key: str, icon: str, disabled: bool) -> None:
+    st.button(label, key=key, icon=icon, disabled=disabled, on_click=run.turn_to, args=(to,))
 
 
 def _copy(query: ChangeQuery, page: ChangePage) -> None:

@@ -8,10 +8,10 @@ from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.enable_wizard import open_wizard, show_outcomes
 from dashboard.components.operation_box import operation_failure
-from dashboard.components.problem import escaped, problem_box
-from dashboard.enabling import default_choice, enable_all, impossible
+from dashboard.components.problem import attempt, escaped, last_problem
+from dashboard.enabling import Outcome, default_choice, enable_all, impossible
+from dashboard.operations import Operation
 from dashboard.snapshot import DatabaseView
-from engine.errors import CdcError
 
 
 def no_database() -> None:
@@ -19,27 +19,31 @@ def no_database() -> None:
     st.markdown("### No database is connected yet")
     st.markdown("Highwater captures a PostgreSQL 14 or newer with `wal_level = logical`. Connect one here")
     with st.form("connect", border=True):
-        name = st.text_input("Name", placeholder="sales", help="How the database is called here.")
-        dsn = st.text_input(
-            "DSN", placeholder="postgresql://user:password@host:5432/database", type="password"
+        st.text_input(
+            "Name", key=_NAME, placeholder="sales", help="How the database is called here.", required=True
         )
-        submitted = st.form_submit_button("Connect", type="primary", icon=":material/link:")
-    if submitted and name and dsn:
-        _connect(name.strip(), dsn.strip())
+        st.text_input(
+            "DSN",
+            key=_DSN,
+            placeholder="postgresql://user:password@host:5432/database",
+            type="password",
+            required=True,
+        )
+        st.form_submit_button("Connect", type="primary", icon=":material/link:", on_click=_connect)
+    last_problem(_NOT_CONNECTED)
     st.markdown("or on the command line, and this page follows:")
     st.code("highwater connect sales postgresql://user:password@host:5432/database", language="bash")
 
 
-def _connect(name: str, dsn: str) -> None:
-    try:
-        problems = state.engine().connect(name, dsn)
-    except CdcError as error:
-        problem_box(error)
-        return
-    for problem in problems:
-        st.warning(f"**{escaped(problem.subject)}**: {escaped(problem.problem)}\n\n`{problem.fix}`")
-    state.changed()
-    st.rerun()
+_NAME, _DSN, _NOT_CONNECTED = "connect_name", "connect_dsn", "connect_failed"
+
+
+def _connect() -> None:
+    name, dsn = (str(st.session_state.get(key) or "").strip() for key in (_NAME, _DSN))
+    if name and dsn:
+        # What could be better at the source is among the findings, as long as it is so.
+        attempt(lambda: state.engine().connect(name, dsn), _NOT_CONNECTED)
+        state.changed()
 
 
 def is_first(view: DatabaseView) -> bool:
@@ -68,11 +72,18 @@ def no_table(view: DatabaseView) -> None:
             "you choose: what was before, what is after, in which transaction. Enabling takes a second "
             "and leaves the tables as they are."
         )
+        last_problem(_not_read(view.name))
+        if st.session_state.get(_nothing_there(view.name)):
+            st.info("This database has no table that could be captured.", icon=":material/info:")
         with st.container(horizontal=True):
-            if st.button(
-                "Capture all tables", type="primary", icon=":material/rocket_launch:", key="enable_all"
-            ):
-                _capture_all(view, key)
+            st.button(
+                "Capture all tables",
+                type="primary",
+                icon=":material/rocket_launch:",
+                key="enable_all",
+                on_click=_capture_all,
+                args=(view,),
+            )
             st.button(
                 "Choose tables",
                 icon=":material/checklist:",
@@ -82,30 +93,63 @@ def no_table(view: DatabaseView) -> None:
             )
 
 
-def _capture_all(view: DatabaseView, key: str) -> None:
-    try:
-        tables = [t for t in state.engine().source_tables(view.name) if not impossible(t, view.instances)]
-    except CdcError as error:
-        problem_box(error)
-        return
+def _not_read(database: str) -> str:
+    return f"tables_not_read:{database}"
+
+
+def _nothing_there(database: str) -> str:
+    return f"nothing_to_capture:{database}"
+
+
+def _capture_all(view: DatabaseView) -> None:
+    attempt(lambda: _enable_everything(view), _not_read(view.name))
+
+
+def _enable_everything(view: DatabaseView) -> None:
+    engine, feed = state.engine(), state.feed()
+    tables = [t for t in engine.source_tables(view.name) if not impossible(t, view.instances)]
+    st.session_state[_nothing_there(view.name)] = not tables
     if not tables:
-        st.info("This database has no tables yet.", icon=":material/info:")
         return
     calls = [default_choice(table).statement(table) for table in tables]
     first = not view.database.is_cdc_enabled
-    state.operations().submit(
-        key,
-        f"Enabling {fmt.plural(len(calls), 'table')}",
-        lambda work: enable_all(state.engine(), view.name, calls, first, work),
-    )
-    st.rerun()
+
+    def work(operation: Operation) -> list[Outcome]:
+        try:
+            return enable_all(engine, view.name, calls, first, operation)
+        finally:
+            feed.refresh()  # whoever sees that it has ended sees what it did
+
+    state.operations().submit(_key(view), f"Enabling {fmt.plural(len(calls), 'table')}", work)
+    st.session_state[_asked_here(view.name)] = True
+
+
+def _asked_here(database: str) -> str:
+    return f"enabled_everything_here:{database}"
+
+
+def refused(view: DatabaseView) -> None:
+    """Which tables could not be captured with the rest, and why: until whoever asked for all has seen it."""
+    operation = state.operations().get(_key(view))
+    if not st.session_state.get(_asked_here(view.name)) or operation is None or not operation.result:
+        return
+    errors = [outcome for outcome in operation.result if outcome.error is not None]
+    if not errors:
+        return
+    with st.container(border=True, key="refused"):
+        st.markdown(f"**{fmt.plural(len(errors), 'table')} of {escaped(view.name)} could not be enabled**")
+        show_outcomes(errors)
+        st.button("Dismiss", key="refused_seen", on_click=_dismiss, args=(view.name,))
+
+
+def _dismiss(database: str) -> None:
+    st.session_state.pop(_asked_here(database), None)
 
 
 def _steps(key: str) -> None:
     def body() -> None:
         operation = state.operations().get(key)
         if operation is None or not operation.is_active:
-            state.changed()
             st.rerun()
         with st.status(operation.title, expanded=True):
             st.markdown("\n".join(f"- {escaped(step)}" for step in operation.steps) or "starting")

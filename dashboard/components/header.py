@@ -43,9 +43,24 @@ def header() -> None:
         )
         st.space("stretch")
         age = st.container(width="content")
-    outage = st.empty()
+    outage, drawn = st.empty(), _outline()
+
+    def follow() -> None:
+        if _outline() != drawn:
+            st.rerun(scope="app")
+        _age(outage)
+
     with age:
-        state.live(lambda: _age(outage))
+        state.live(follow)
+
+
+def _outline() -> object:
+    """What the parts of a page that no timer redraws depend on: others may connect and enable too."""
+    view = state.selected()
+    if view is None:
+        return None
+    names = [database.name for database in state.snapshot().databases]
+    return names, [(i.object_id, i.start_lsn) for i in view.instances], view.watermarks.high is None
 
 
 def _databases() -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 
 import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
-from dashboard.components.problem import escaped, problem_box
+from dashboard.components.problem import attempt, escaped, last_problem, problem_box
 from dashboard.components.statement_box import statement_box
-from dashboard.dialogs import close_dialog, confirm_button, open_dialog
+from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.errors import CdcError
 from engine.model.job import CaptureParameters, Job, JobState
@@ -58,14 +59,12 @@ def no_job(view: DatabaseView) -> None:
         st.markdown(f"### {escaped(view.name)} has no capture job", anchors=False)
         st.write("It was dropped. Nothing is lost: the source keeps its log. Add the job to capture again.")
         statement_box(statements.add_job(view.name))
+        last_problem(f"k_not_added:{view.name}")
         st.button("Add the job", type="primary", key="k_add_job", on_click=_add_job, args=(view.name,))
 
 
 def _add_job(database: str) -> None:
-    try:
-        state.engine().add_job(database, "capture")
-    except CdcError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
+    attempt(lambda: state.engine().add_job(database, "capture"), f"k_not_added:{database}")
     state.changed()
 
 
@@ -133,7 +132,7 @@ def start_dialog(database: str) -> None:
     """Confirms a start."""
     st.write("Capture goes on where it stopped: everything committed since then is read from the log.")
     statement_box(statements.start_job(database))
-    if confirm_button("Start", key="job_start_confirm"):
+    if dialog_button("Start", key="job_start_confirm"):
         _act(lambda: state.engine().start_job(database))
 
 
@@ -145,7 +144,7 @@ def stop_dialog(database: str) -> None:
         "Meanwhile the log grows and the high watermark stands still."
     )
     statement_box(statements.stop_job(database))
-    if confirm_button("Stop", key="job_stop_confirm"):
+    if dialog_button("Stop", key="job_stop_confirm"):
         _act(lambda: state.engine().stop_job(database))
 
 
@@ -155,7 +154,7 @@ def restart_dialog(database: str) -> None:
     st.write(
         "The job stops after its current cycle and starts with the configured parameters. Nothing is lost."
     )
-    if confirm_button("Restart", key="job_restart_confirm"):
+    if dialog_button("Restart", key="job_restart_confirm"):
         _act(lambda: _restart(database))
 
 
@@ -202,55 +201,73 @@ def _value(value: bool | int) -> str:
     return ("1 (on)" if value else "0 (off)") if isinstance(value, bool) else fmt.number(value)
 
 
+_FIELDS = {"maxtrans": "k_maxtrans", "maxscans": "k_maxscans", "continuous": "k_continuous"}
+_INTERVAL, _FILLED_FROM = "k_pollinginterval", "k_filled_from"
+
+
 def parameter_form(view: DatabaseView) -> None:
     """Tunes the job as sp_cdc_change_job does, with the ceiling the new values would give."""
     job = view.capture_job
     if job is None:
         return
-    now = job.configured
+    _fill(view.name, job.configured)
     fields = st.grid(4, min_column_width=150)
-    maxtrans = int(fields.number_input("maxtrans", 1, 2_147_483_647, now.maxtrans, 100, key="k_maxtrans"))
-    maxscans = int(fields.number_input("maxscans", 1, 2_147_483_647, now.maxscans, 1, key="k_maxscans"))
-    continuous = fields.selectbox(
-        "continuous", [True, False], index=0 if now.continuous else 1, format_func=_value, key="k_continuous"
+    fields.number_input("maxtrans", 1, 2_147_483_647, step=100, key=_FIELDS["maxtrans"])
+    fields.number_input("maxscans", 1, 2_147_483_647, step=1, key=_FIELDS["maxscans"])
+    fields.selectbox("continuous", [True, False], format_func=_value, key=_FIELDS["continuous"])
+    is_continuous = bool(st.session_state[_FIELDS["continuous"]])
+    if is_continuous:
+        st.session_state.setdefault(f"{_INTERVAL}_True", job.configured.pollinginterval)
+    fields.number_input(
+        "pollinginterval (s)",
+        0,
+        86_399,
+        step=1,
+        key=f"{_INTERVAL}_{is_continuous}",
+        disabled=not is_continuous,
+        help="0 … 86,399 seconds. Without `continuous` it is 0.",
     )
-    interval = int(
-        fields.number_input(
-            "pollinginterval (s)",
-            0,
-            86_399,
-            now.pollinginterval if continuous else 0,
-            1,
-            key=f"k_pollinginterval_{continuous}",
-            disabled=not continuous,
-            help="0 … 86,399 seconds. Without `continuous` it is 0.",
-        )
-    )
-    wanted = CaptureParameters(maxtrans, maxscans, bool(continuous), interval)
+    wanted = _typed()
     st.caption(_preview(view, wanted))
-    statement = statements.change_job(view.name, maxtrans, maxscans, bool(continuous), interval)
+    last_problem(f"k_not_saved:{view.name}")
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Save", type="primary", disabled=wanted == now, icon=":material/save:", key="k_save"):
-            _save(view.name, wanted)
-        with st.popover("Statement", icon=":material/code:", type="tertiary"):
-            statement_box(statement)
-
-
-def _save(database: str, wanted: CaptureParameters) -> None:
-    try:
-        state.engine().change_job(
-            database,
-            maxtrans=wanted.maxtrans,
-            maxscans=wanted.maxscans,
-            continuous=wanted.continuous,
-            pollinginterval=wanted.pollinginterval,
+        st.button(
+            "Save",
+            type="primary",
+            disabled=wanted == job.configured,
+            icon=":material/save:",
+            key="k_save",
+            on_click=_save,
+            args=(view.name,),
         )
-    except CdcError as error:
-        problem_box(error)
+        with st.popover("Statement", icon=":material/code:", type="tertiary"):
+            statement_box(statements.change_job(view.name, **asdict(wanted)))
+
+
+def _fill(database: str, configured: CaptureParameters) -> None:
+    """The fields begin with what is configured, and anew when that has become something else."""
+    of = (database, configured)
+    if st.session_state.get(_FILLED_FROM) == of and _FIELDS["maxtrans"] in st.session_state:
         return
+    st.session_state[_FILLED_FROM] = of
+    for name, key in _FIELDS.items():
+        st.session_state[key] = getattr(configured, name)
+    st.session_state[f"{_INTERVAL}_True"] = configured.pollinginterval
+
+
+def _typed() -> CaptureParameters:
+    """What the fields hold now; a click may come with a value that no run has drawn yet."""
+    values = {name: st.session_state[key] for name, key in _FIELDS.items()}
+    interval = st.session_state.get(f"{_INTERVAL}_{values['continuous']}", 0)
+    return CaptureParameters(**values, pollinginterval=int(interval))
+
+
+def _save(database: str) -> None:
+    wanted = _typed()
+    saved = attempt(lambda: state.engine().change_job(database, **asdict(wanted)), f"k_not_saved:{database}")
     state.changed()
-    st.toast("Saved. It takes effect when the job is restarted.", icon=":material/save:")
-    st.rerun()
+    if saved:
+        st.toast("Saved. It takes effect when the job is restarted.", icon=":material/save:")
 
 
 def _preview(view: DatabaseView, wanted: CaptureParameters) -> str:

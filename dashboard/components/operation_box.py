@@ -15,8 +15,7 @@ def operation_progress(operation: Operation, key: str) -> None:
         step = operation.steps[-1] if operation.steps else "waiting"
         text = f"{operation.title}: {step} · {fmt.duration(round(operation.seconds, 1))}"
         st.progress(min(1.0, operation.fraction or 0.0), text=text, width="stretch")
-        if st.button("Cancel", icon=":material/close:", key=f"{key}_cancel"):
-            operation.cancel()
+        st.button("Cancel", icon=":material/close:", key=f"{key}_cancel", on_click=operation.cancel)
 
 
 def operation_failure(operation: Operation) -> bool:

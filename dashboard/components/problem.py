@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dashboard import format as fmt
+from dashboard import state
 from dashboard.problems import problem_of
 from dashboard.snapshot import Snapshot
-from engine.errors import ControlUnreachable
+from engine.errors import CdcError, ControlUnreachable
 
 START = "highwater start"
 
@@ -17,6 +20,24 @@ def problem_box(error: BaseException, doing: str = "") -> None:
     problem = problem_of(error)
     text = f"**{problem.title}**" + (f" while {doing}" if doing else "") + f"\n\n{escaped(problem.text)}"
     st.error(text + (f"\n\n{problem.fix}" if problem.fix else ""), icon=":material/error:")
+
+
+def attempt(action: Callable[[], object], key: str) -> bool:
+    """In a callback: whether ``action`` worked. Why not is for `last_problem` of this key to show."""
+    try:
+        action()
+    except CdcError as error:
+        st.session_state[key] = error
+        return False
+    st.session_state.pop(key, None)
+    return True
+
+
+def last_problem(key: str) -> None:
+    """Why the last `attempt` of this key failed; nothing when it worked, or there was none."""
+    error: CdcError | None = st.session_state.get(key)
+    if error is not None:
+        problem_box(error)
 
 
 def outage_banner(snapshot: Snapshot, now_text: str) -> None:
@@ -40,8 +61,7 @@ def outage_page(snapshot: Snapshot) -> None:
         "The dashboard runs, but the home's control database can't be read. Start the home with "
         f"`{START}` and wait a moment: this page goes on by itself."
     )
-    if st.button("Try again", icon=":material/refresh:", type="primary"):
-        st.rerun()
+    st.button("Try again", icon=":material/refresh:", type="primary", key="again", on_click=state.changed)
 
 
 def escaped(text: str) -> str:
@@ -53,6 +73,4 @@ def escaped(text: str) -> str:
 
 def age_of(snapshot: Snapshot) -> str:
     """When the picture was taken, with its age."""
-    from dashboard.state import now
-
-    return fmt.moment_and_age(snapshot.taken, now())
+    return fmt.moment_and_age(snapshot.taken, state.now())

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dashboard.operations import Operation, Operations, OperationState
+from tests.dashboard.conftest import PATIENCE
 
 
 @pytest.fixture
@@ -19,8 +20,7 @@ def operations() -> Iterator[Operations]:
 
 def ended(operation: Operation) -> Operation:
     """Waits until it is no longer active."""
-    while operation.is_active:
-        threading.Event().wait(0.005)
+    assert operation.wait(PATIENCE)
     return operation
 
 
@@ -32,7 +32,7 @@ def test_a_result_is_kept_under_its_key(operations: Operations) -> None:
 
 def test_an_active_operation_is_not_started_twice(operations: Operations) -> None:
     go = threading.Event()
-    first = operations.submit("a", "Waiting", lambda work: go.wait(5))
+    first = operations.submit("a", "Waiting", lambda work: go.wait(PATIENCE))
     assert operations.submit("a", "Waiting", lambda work: None) is first
     go.set()
     assert ended(first).result is True
@@ -52,12 +52,12 @@ def test_cancelled_work_ends_at_its_next_step(operations: Operations) -> None:
 
     def work(operation: Operation) -> str:
         started.set()
-        go.wait(5)
+        go.wait(PATIENCE)
         operation.step("goes on")
         return "went on"
 
     operation = operations.submit("a", "Working", work)
-    started.wait(5)
+    started.wait(PATIENCE)
     operation.cancel()
     go.set()
     assert ended(operation).state is OperationState.CANCELLED

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-APP = Path(__file__).parents[2] / "dashboard" / "app.py"
+from dashboard import snapshot
+from tests.dashboard.conftest import APP, PATIENCE
 
 
 def test_a_home_that_does_not_run_is_said_with_the_command_to_start_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIGHWATER_HOME", str(tmp_path))
+    monkeypatch.setattr(snapshot, "ATTENTION", timedelta(0))  # no thread that looks on after the test
     st.cache_resource.clear()
-    page = AppTest.from_file(str(APP), default_timeout=60).run()
+    page = AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
     assert not page.exception
     assert "### Highwater does not answer yet" in [text.value for text in page.markdown]
     assert "highwater start" in [code.value for code in page.code]
@@ -44,7 +47,7 @@ def outage(is_reachable: bool) -> None:
 
 @pytest.mark.parametrize("is_reachable", [True, False])
 def test_what_was_found_before_an_outage_is_no_verdict_on_now(is_reachable: bool) -> None:
-    page = AppTest.from_function(outage, args=(is_reachable,)).run()
+    page = AppTest.from_function(outage, PATIENCE, (is_reachable,)).run()
     heading = page.markdown[0].value
     assert "Unknown" in heading
     assert "Healthy" not in heading
@@ -53,10 +56,10 @@ def test_what_was_found_before_an_outage_is_no_verdict_on_now(is_reachable: bool
 
 
 def test_the_banner_names_what_does_not_answer_with_the_command_to_paste() -> None:
-    away = AppTest.from_function(outage, args=(False,)).run()
+    away = AppTest.from_function(outage, PATIENCE, (False,)).run()
     assert "The control database does not answer" in away.error[0].value
     assert "Msg 50011" in away.error[0].value
     assert [code.value for code in away.code] == ["highwater start"]
-    odd = AppTest.from_function(outage, args=(True,)).run()
+    odd = AppTest.from_function(outage, PATIENCE, (True,)).run()
     assert "does not answer" not in odd.error[0].value
     assert "odd" in odd.error[0].value

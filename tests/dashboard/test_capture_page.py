@@ -1,0 +1,122 @@
+"""The capture job on its page: tuned, dropped, added again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.engine import Engine
+from engine.model.job import CaptureParameters
+from tests.dashboard.conftest import PAGES, Dashboard
+
+
+@pytest.fixture
+def tracked(engine: Engine, connect: Callable[[str], str]) -> str:
+    """A database with a tracked table; no agent has read its log yet."""
+    name = connect(
+        "CREATE TABLE department (id int PRIMARY KEY, name text);"
+        "CREATE TABLE room (id int PRIMARY KEY, name text NOT NULL UNIQUE)"
+    )
+    engine.enable_db(name)
+    engine.enable_table(name, "public", "department", role_name=None)
+    return name
+
+
+def configured(engine: Engine) -> CaptureParameters:
+    (job,) = engine.help_jobs("hr")
+    return job.configured
+
+
+def test_what_the_fields_hold_is_saved_even_where_no_run_has_drawn_it(
+    tracked: str, dashboard: Dashboard, engine: Engine
+) -> None:
+    dashboard.open("capture")
+    assert dashboard.test.button("k_save").disabled
+    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.run()
+    assert not dashboard.test.button("k_save").disabled
+    dashboard.test.number_input("k_maxscans").set_value(3)
+    dashboard.test.number_input("k_pollinginterval_True").set_value(2)
+    dashboard.click("k_save")
+    assert configured(engine) == CaptureParameters(maxtrans=700, maxscans=3, pollinginterval=2)
+    assert dashboard.test.toast[0].value.startswith("Saved.")
+    assert dashboard.test.button("k_save").disabled
+
+    dashboard.test.selectbox("k_continuous").set_value(False)
+    dashboard.run()
+    assert dashboard.test.number_input("k_pollinginterval_False").disabled
+    dashboard.click("k_save")
+    assert configured(engine) == CaptureParameters(700, 3, continuous=False, pollinginterval=0)
+
+
+def test_the_fields_follow_what_others_configure(tracked: str, dashboard: Dashboard, engine: Engine) -> None:
+    dashboard.open("capture")
+    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.run()
+    engine.change_job("hr", maxtrans=900, pollinginterval=60)
+    dashboard.run()
+    assert dashboard.test.number_input("k_maxtrans").value == 900
+    assert dashboard.test.number_input("k_pollinginterval_True").value == 60
+    assert dashboard.test.button("k_save").disabled
+    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.run()
+    dashboard.open("overview")
+    dashboard.open("capture")  # what was typed and not saved is gone, what is configured is there
+    assert dashboard.test.number_input("k_maxtrans").value == 900
+    assert dashboard.test.number_input("k_pollinginterval_True").value == 60
+
+
+def test_without_its_job_every_page_stands_and_one_adds_it_again(
+    tracked: str, dashboard: Dashboard, engine: Engine
+) -> None:
+    engine.drop_job("hr", "capture")
+    for page in PAGES:
+        dashboard.open(page)
+        assert "No table of hr" not in dashboard.text
+    assert "hr has no capture job" in dashboard.text
+    assert "EXEC sys.sp_cdc_add_job @job_type = N'capture';" in dashboard.code
+    dashboard.click("k_add_job")
+    assert "no capture job" not in dashboard.text
+    assert configured(engine) == CaptureParameters()
+
+    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.run()
+    engine.drop_job("hr", "capture")
+    dashboard.click("k_save")  # that another has dropped it is said, and no more comes of it
+    assert "hr has no capture job" in dashboard.text
+    assert engine.help_jobs("hr") == []
+
+    engine.add_job("hr", "capture", maxtrans=3)
+    dashboard.click("k_add_job")  # nor of adding one that another has added
+    assert configured(engine) == CaptureParameters(maxtrans=3)
+
+
+def test_an_instance_that_capture_has_not_met_yet_can_be_looked_at(
+    tracked: str, dashboard: Dashboard
+) -> None:
+    dashboard.open("changes")
+    assert "capture has not reached this instance in the log" in dashboard.text
+    dashboard.open("tables")
+    assert "public_department" in dashboard.text
+    dashboard.open("overview")
+    assert "No changes yet" in dashboard.text
+
+
+def test_back_in_the_wizard_keeps_what_was_entered(tracked: str, dashboard: Dashboard) -> None:
+    dashboard.open("tables")
+    dashboard.click("t_enable")
+    dashboard.test.multiselect("wizard_tables").set_value(["public.room"])
+    dashboard.run()
+    dashboard.click("wizard_next")
+    dashboard.test.text_input("wizard_role").input("readers")
+    index = next(box for box in dashboard.test.selectbox if box.label == "Row identifier")
+    index.set_value("room_name_key")
+    name = next(box for box in dashboard.test.text_input if box.label == "Capture instance")
+    name.input("rooms")
+    dashboard.click("wizard_next")  # to the review, in one request with the last edit
+    assert "@capture_instance = N'rooms'" in dashboard.code
+    dashboard.click("wizard_back")
+    dashboard.click("wizard_next")
+    for argument in ("@capture_instance = N'rooms'", "@role_name = N'readers'", "@index_name = N'room_name"):
+        assert argument in dashboard.code
