@@ -28,7 +28,7 @@ class DebianPostgres:
         user = "postgres" if os.geteuid() == 0 else None
         command = [str(BINARIES / program), *arguments]
         done = subprocess.run(
-            command, user=user, cwd="/", capture_output=True, text=True, timeout=120, check=False
+            command, user=user, cwd="/", capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout

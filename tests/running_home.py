@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from engine.cli.main import application
 
-START_SECONDS = 180
+START_SECONDS = 600
 
 
 class RunningHome:
@@ -34,7 +34,7 @@ class RunningHome:
     def environment(self) -> dict[str, str]:
         return {**os.environ, "HIGHWATER_HOME": str(self.folder), "COLUMNS": "200"}
 
-    def run(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         """Runs ``highwater``, whatever its exit code."""
         return subprocess.run(
             self.command(*arguments),
@@ -83,7 +83,7 @@ def running_home(folder: Path, *options: str) -> Iterator[RunningHome]:
             yield home
         finally:
             process.terminate()
-            process.wait(90)
+            process.wait(START_SECONDS)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> None:

@@ -19,7 +19,7 @@ from tests.capture.conftest import DATABASE, Workbench, new_workbench, workbench
 
 __all__ = ["new_workbench", "workbench"]
 
-SECONDS = 120
+SECONDS = 300
 
 
 class RunningAgent:
@@ -32,7 +32,7 @@ class RunningAgent:
             workbench.sources,
             Publisher(workbench.spark, fsync=False),
             workbench.lake,
-            Settings(home=home, lease_seconds=2),
+            Settings(home=home, lease_seconds=10),
             holder,
             lambda: datetime.now(UTC),
             CrashPoints(),

@@ -8,7 +8,7 @@ from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
 from engine.model.job import CaptureParameters, JobState, JobType
 from engine.sources.postgres.names import EVENT_TRIGGERS
-from tests.agent.conftest import job_of, until, until_state
+from tests.agent.conftest import SECONDS, job_of, until, until_state
 from tests.capture.conftest import DATABASE
 
 
@@ -18,7 +18,7 @@ def test_a_wanted_job_runs_and_reports_what_it_runs_with(tracked, new_agent):
     job = until_state(tracked, JobState.RUNNING)
     assert job.running == CaptureParameters(maxtrans=20, pollinginterval=1)
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     assert [row["id"] for row in tracked.rows("public_t")] == [1]
 
 
@@ -27,7 +27,7 @@ def test_somebody_who_waits_does_not_wait_for_the_polling_interval(tracked, new_
     new_agent()
     until_state(tracked, JobState.RUNNING)
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     assert len(tracked.rows("public_t")) == 1
 
 
@@ -81,7 +81,7 @@ def test_a_second_agent_waits_and_takes_over(tracked, new_agent):
     until_state(tracked, JobState.RUNNING)
     new_agent("second")
     tracked.sql("INSERT INTO t VALUES (0, 'a')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     assert {lease.holder for lease in tracked.control.leases.list()} == {"first"}
     assert job_of(tracked).state is JobState.RUNNING
     first.stop()
@@ -95,7 +95,7 @@ def test_the_change_table_of_a_disabled_instance_goes(tracked, new_agent):
     new_agent()
     until_state(tracked, JobState.RUNNING)
     tracked.enable("t", capture_instance="second")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     folder = Path(tracked.lake.change_table(DATABASE, "public_t"))
     assert folder.is_dir()
     tracked.engine.disable_table(DATABASE, "public", "t", "public_t")
@@ -145,7 +145,7 @@ def test_the_change_tables_of_a_disconnected_database_go_and_nobody_reads_it_aga
     new_agent()
     until_state(tracked, JobState.RUNNING)
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     folders = [
         Path(tracked.lake.change_table(DATABASE, "public_t")),
         Path(tracked.lake.lsn_time_mapping(DATABASE)),
@@ -171,13 +171,13 @@ def test_the_change_tables_of_a_disconnected_database_go_and_nobody_reads_it_aga
 def test_a_database_connected_again_under_its_name_begins_anew(tracked, new_agent):
     new_agent()
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     tracked.engine.disconnect(DATABASE, force=True)
     tracked.engine.connect(DATABASE, tracked.dsn)
     tracked.engine.enable_db(DATABASE)
     tracked.enable("t")
     tracked.sql("INSERT INTO t VALUES (2, 'b')")
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     assert [row["id"] for row in tracked.rows("public_t")] == [2]
     low = tracked.engine.get_min_lsn(DATABASE, "public_t")
     assert min(row["start_lsn"] for row in tracked.mapping()) >= str(low)

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import AgentNotRunning, PollingWithoutContinuous, ScanFailed, SyncTimeout
 from engine.model.job import CaptureParameters, JobState
-from tests.agent.conftest import until, until_state
+from tests.agent.conftest import SECONDS, until, until_state
 from tests.capture.conftest import DATABASE
 
 CALL_AND_HANG = """
@@ -35,7 +35,7 @@ def agent(tracked, new_agent):
 def stopped(tracked, agent):
     """A tracked table whose capture job is stopped, and an agent."""
     until_state(tracked, JobState.RUNNING)
-    tracked.engine.sync(DATABASE, 60)
+    tracked.engine.sync(DATABASE, SECONDS)
     tracked.engine.stop_job(DATABASE)
     return tracked
 
@@ -63,14 +63,14 @@ def test_a_continuous_call_scans_until_its_caller_says_stop(stopped):
             until(lambda: any(c.claimed for c in stopped.control.calls.list()), "the call is taken")
             for number in range(3):
                 stopped.sql(f"INSERT INTO t VALUES ({number}, 'a')")
-                stopped.engine.sync(DATABASE, 60)
+                stopped.engine.sync(DATABASE, SECONDS)
                 assert len(stopped.rows("public_t")) == number + 1
         finally:
             stop.set()
-        call.result(60)
+        call.result(SECONDS)
     assert stopped.control.calls.list() == []
     with pytest.raises(SyncTimeout):
-        stopped.engine.sync(DATABASE, 60)
+        stopped.engine.sync(DATABASE, SECONDS)
 
 
 def test_a_call_is_refused_while_the_capture_job_runs(tracked, agent):
@@ -88,7 +88,7 @@ def test_of_two_calls_at_once_one_is_refused(stopped):
         with pytest.raises(ScanFailed, match="Another session"):
             stopped.engine.scan(DATABASE)
         stop.set()
-        first.result(60)
+        first.result(SECONDS)
 
 
 def test_what_ends_the_scan_is_raised_by_the_call(stopped):
@@ -132,7 +132,7 @@ def test_an_agent_that_stops_ends_the_call_with_an_error(stopped, agent):
         until(lambda: any(c.claimed for c in stopped.control.calls.list()), "the call is taken")
         agent.stop()
         with pytest.raises((AgentNotRunning, ScanFailed), match="The agent is not running"):
-            call.result(60)
+            call.result(SECONDS)
 
 
 def test_a_polling_interval_needs_continuous_and_nothing_is_asked_of_the_agent(stopped):

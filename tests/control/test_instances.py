@@ -88,7 +88,7 @@ def test_dropped_change_tables_are_listed_until_they_are_gone(control):
 def test_the_agent_hears_of_a_new_job(control):
     with control.listen(JOBS) as listener:
         add(control, an_instance(), job=CaptureParameters())
-        assert listener.wait(5).payload == "hr"
+        assert listener.wait(60).payload == "hr"
 
 
 def test_a_source_that_is_forgotten_takes_everything_along(control):

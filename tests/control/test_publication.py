@@ -109,7 +109,7 @@ def test_an_ended_instance_leaves_nothing(control, token):
 def test_a_publication_is_announced(control, token):
     with control.listen(PUBLISHED) as listener:
         control.publish(a_publication(token))
-        news = listener.wait(5)
+        news = listener.wait(60)
     assert news is not None
     assert (news.channel, news.payload) == (PUBLISHED, "hr")
 

@@ -47,7 +47,7 @@ def outage(is_reachable: bool) -> None:
 
 @pytest.mark.parametrize("is_reachable", [True, False])
 def test_what_was_found_before_an_outage_is_no_verdict_on_now(is_reachable: bool) -> None:
-    page = AppTest.from_function(outage, PATIENCE, (is_reachable,)).run()
+    page = AppTest.from_function(outage, default_timeout=PATIENCE, args=(is_reachable,)).run()
     heading = page.markdown[0].value
     assert "Unknown" in heading
     assert "Healthy" not in heading
@@ -56,10 +56,10 @@ def test_what_was_found_before_an_outage_is_no_verdict_on_now(is_reachable: bool
 
 
 def test_the_banner_names_what_does_not_answer_with_the_command_to_paste() -> None:
-    away = AppTest.from_function(outage, PATIENCE, (False,)).run()
+    away = AppTest.from_function(outage, default_timeout=PATIENCE, args=(False,)).run()
     assert "The control database does not answer" in away.error[0].value
     assert "Msg 50011" in away.error[0].value
     assert [code.value for code in away.code] == ["highwater start"]
-    odd = AppTest.from_function(outage, PATIENCE, (True,)).run()
+    odd = AppTest.from_function(outage, default_timeout=PATIENCE, args=(True,)).run()
     assert "does not answer" not in odd.error[0].value
     assert "odd" in odd.error[0].value

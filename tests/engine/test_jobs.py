@@ -69,7 +69,7 @@ def test_a_dropped_job_is_gone_and_the_agent_is_told(engine, enabled, control):
     engine.add_job(enabled, "capture")
     with control.listen(JOBS) as agent:
         engine.drop_job(enabled, "capture")
-        assert agent.wait(5).payload == enabled
+        assert agent.wait(60).payload == enabled
     assert engine.help_jobs(enabled) == []
     with pytest.raises(errors.JobMissing):
         engine.drop_job(enabled, "capture")

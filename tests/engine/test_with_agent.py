@@ -53,7 +53,7 @@ def engine(control, home, lake_root, spark) -> Engine:
 def tracked(engine, enabled, agent) -> str:
     """hr.department is tracked and its instance recognised."""
     engine.enable_table(enabled, "hr", "department", role_name=None)
-    engine.sync(enabled, 120)
+    engine.sync(enabled, 600)
     return enabled
 
 
@@ -67,7 +67,7 @@ def test_changes_arrive_and_are_told_by_time(engine, tracked, sql):
     before = datetime.now(UTC) - timedelta(seconds=1)
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
     sql("UPDATE hr.department SET budget = 20")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     low, high = whole(engine, tracked)
     rows = engine.get_all_changes(tracked, "hr_department", low, high).collect()
     assert [(row["__$operation"], row["id"], row["name"]) for row in rows] == [
@@ -112,7 +112,7 @@ def test_sync_waits_for_a_source_that_comes_back(engine, tracked, sql, control, 
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
         )
         with control.listen(REPORTED) as listener:
-            waiting = pool.submit(engine.sync, tracked, 120)
+            waiting = pool.submit(engine.sync, tracked, 600)
             while control.jobs.get(tracked).state is not JobState.FAILED:
                 listener.wait(1)
         assert not waiting.done()
@@ -138,14 +138,14 @@ def test_a_job_dropped_and_added_goes_on_where_it_was(engine, tracked, sql):
     engine.start_job(tracked)
     [job] = engine.help_jobs(tracked)
     assert (job.state, job.running.maxtrans) == (JobState.RUNNING, 7)
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     low, high = whole(engine, tracked)
     assert engine.get_all_changes(tracked, "hr_department", low, high).count() == 1
 
 
 def test_sessions_and_status_of_a_healthy_home(engine, tracked, sql):
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     total, *sessions = engine.scan_sessions(tracked)
     assert (total.session_id, total.tran_count, total.command_count) == (0, 1, 1)
     assert [session.session_id for session in sessions] == sorted(session.session_id for session in sessions)
@@ -161,17 +161,17 @@ def test_a_disabled_table_takes_its_change_table_along(engine, tracked, lake_roo
     engine.enable_table(tracked, "hr", "note", role_name=None)
     assert folder.exists()
     engine.disable_table(tracked, "hr", "department", "all")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     assert not folder.exists()
 
 
 def test_a_table_enabled_again_under_its_name_starts_anew(engine, tracked, sql):
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     engine.disable_table(tracked, "hr", "department", "all")
     engine.enable_table(tracked, "hr", "department", role_name=None)
     sql("INSERT INTO hr.department VALUES (2, 'Tools', 10)")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     low, high = whole(engine, tracked)
     rows = engine.get_all_changes(tracked, "hr_department", low, high).collect()
     assert [row["id"] for row in rows] == [2]
@@ -182,6 +182,6 @@ def test_a_database_can_be_disabled_and_enabled_while_the_agent_runs(engine, tra
     engine.enable_db(tracked)
     engine.enable_table(tracked, "hr", "department", role_name=None)
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
-    engine.sync(tracked, 120)
+    engine.sync(tracked, 600)
     low, high = whole(engine, tracked)
     assert engine.get_all_changes(tracked, "hr_department", low, high).count() == 1

@@ -26,7 +26,7 @@ from tests.faults.oracle import Row, Table, difference, expected_rows, in_order
 from tests.faults.source_replay import SourceReplay
 
 DATABASE = "shop"
-AGENT_SECONDS = 240
+AGENT_SECONDS = 600
 
 
 class AgentHome:
@@ -66,13 +66,13 @@ class AgentHome:
         assert self.agent is not None
         children = psutil.Process(self.agent.pid).children(recursive=True)
         assert self.agent.wait(AGENT_SECONDS) == -signal.SIGKILL
-        psutil.wait_procs(children, 30)
+        psutil.wait_procs(children, AGENT_SECONDS)
 
     def stop_agent(self) -> int:
         """SIGTERM, as the supervisor does; the exit code."""
         assert self.agent is not None
         self.agent.terminate()
-        code = self.agent.wait(60)
+        code = self.agent.wait(AGENT_SECONDS)
         self.agent = None
         return code
 
@@ -101,7 +101,7 @@ class AgentHome:
         processes = [postmaster, *postmaster.children(recursive=True)]
         for process in processes:
             process.kill()
-        psutil.wait_procs(processes, 10)
+        psutil.wait_procs(processes, AGENT_SECONDS)
 
     def sql(self, statement: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:

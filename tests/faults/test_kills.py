@@ -11,7 +11,7 @@ import random
 import pytest
 
 from engine.capture.crash_points import CrashPoint
-from tests.faults.agent_home import DATABASE
+from tests.faults.agent_home import AGENT_SECONDS, DATABASE
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
 pytestmark = pytest.mark.faults
@@ -48,7 +48,7 @@ def test_kills_under_load_lose_nothing_and_double_nothing(new_home, seed):
     assert home.stop_agent() == 0
     home.start_agent(piece_bytes="64000000")
     home.wait_until_ready()
-    home.engine.sync(DATABASE, 240)
+    home.engine.sync(DATABASE, AGENT_SECONDS)
     assert home.check(replay, TABLES) > 100
     home.check_mapping()
     assert home.stop_agent() == 0

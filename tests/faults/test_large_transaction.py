@@ -11,7 +11,7 @@ from threading import Event, Thread
 import psutil
 import pytest
 
-from tests.faults.agent_home import DATABASE
+from tests.faults.agent_home import AGENT_SECONDS, DATABASE
 from tests.faults.oracle import Table
 
 pytestmark = pytest.mark.faults
@@ -53,17 +53,17 @@ def test_a_large_transaction_is_visible_at_once_and_held_in_pieces(new_home):
     home.wait_until_ready()
     home.prepare("CREATE TABLE big (id int PRIMARY KEY, body text)", (TABLE,))
     home.sql("INSERT INTO big SELECT -n, repeat('x', 1500) FROM generate_series(1, 5000) n")
-    home.engine.sync(DATABASE, 120)
+    home.engine.sync(DATABASE, AGENT_SECONDS)
     before = home.high()
     assert home.agent is not None
     with Memory(home.agent.pid) as memory:
         start = memory.now
         home.sql(f"INSERT INTO big SELECT n, repeat(md5(n::text), 47) FROM generate_series(1, {ROWS}) n")
-        seen = set()
+        seen = {len(home.rows(TABLE, before))}
         while home.high() == before:
             seen.add(len(home.rows(TABLE, home.high())))
         seen.add(len(home.rows(TABLE, home.high())))
-    home.engine.sync(DATABASE, 120)
+    home.engine.sync(DATABASE, AGENT_SECONDS)
     rows = home.rows(TABLE, home.high())
     assert seen == {5000, 5000 + ROWS}
     assert len({row["__$start_lsn"] for row in rows}) == 2

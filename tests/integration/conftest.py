@@ -33,7 +33,7 @@ class Source:
         self.home.must("enable", "-d", self.name, table, *options)
 
     def sync(self) -> None:
-        self.home.must("sync", "-d", self.name, "--timeout", "240")
+        self.home.must("sync", "-d", self.name, "--timeout", "600")
 
     def changes(self, capture_instance: str, *options: str) -> list[dict[str, Any]]:
         return self.home.changes(self.name, capture_instance, *options)

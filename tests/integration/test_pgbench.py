@@ -41,7 +41,7 @@ def server() -> Iterator[DebianPostgres]:
 
 def pgbench(dsn: str, *arguments: str) -> None:
     done = subprocess.run(
-        [str(BINARIES / "pgbench"), *arguments, dsn], capture_output=True, text=True, check=False, timeout=120
+        [str(BINARIES / "pgbench"), *arguments, dsn], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
 

@@ -30,7 +30,7 @@ def errors_source(home, postgres):
         connection.execute("CREATE TABLE other.keyless (a int)")
     home.must("connect", "refusals", dsn)
     home.must("enable", "-d", "refusals", "t")
-    home.must("sync", "-d", "refusals", "--timeout", "240")
+    home.must("sync", "-d", "refusals", "--timeout", "600")
     yield dsn
     home.must("disable", "-d", "refusals")
 

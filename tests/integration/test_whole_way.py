@@ -122,7 +122,7 @@ def test_a_reader_that_has_enough_is_no_failure(orders):
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 TYPES = [
@@ -286,5 +286,5 @@ def test_the_demo_stops_on_ctrl_c_and_says_what_it_did(source):
         assert process.stdout.readline() == f"The demo company is in database '{source.name}'.\n"
         process.send_signal(signal.SIGINT)
         summary = process.stdout.read()
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     assert summary.endswith("; seed 3\n")

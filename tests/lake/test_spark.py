@@ -41,7 +41,7 @@ client = connect_session(ConnectEndpoint({connect_endpoint.port}, {connect_endpo
 assert client.createDataFrame([(1,)], "a int").where(F.col("a") == 1).count() == 1
 client.stop()
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
 def test_an_agent_that_is_gone_is_an_error_soon(closed_port: int) -> None:

@@ -17,7 +17,7 @@ from engine.runtime.processes import birth
 
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITS}"
-SECONDS = 30
+SECONDS = 120
 
 MakeChild = Callable[[str], Child]
 
