@@ -23,6 +23,7 @@ from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader
+from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
@@ -65,8 +66,10 @@ class Engine:
     wherever it must be enabled, DatabaseNotEnabled. Queries need the agent, which owns Spark;
     everything else works without.
 
-    ``principal`` is a role of the source on whose behalf a question is asked: it needs SELECT on all
-    captured columns and membership in the gating role (`engine.procedures.read_rule`). None is the owner.
+    ``principal`` is a role of the source on whose behalf a call is made; None is the owner. To read it needs
+    SELECT on all captured columns and membership in the gating role (`engine.procedures.read_rule`). To call
+    what changes capture it must own the database (CallerNotOwner, 22904), to enable or disable a database be
+    a superuser (CallerNotSysadmin, 22902; `engine.procedures.caller_rule`).
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Engine:
         self._tail = TableTail()
         self._on_close = on_close
         self._databases = Databases(control, sources, secrets)
+        self._callers = CallerRule(self._databases)
         self._tables = Tables(control, self._databases, clock)
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
@@ -158,15 +162,17 @@ class Engine:
         """The libpq URI of a source, with its password."""
         return self._databases.dsn(database)
 
-    def enable_db(self, database: str) -> None:
+    def enable_db(self, database: str, principal: str | None = None) -> None:
         """sys.sp_cdc_enable_db.
 
         Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, SystemDatabase, CdcSchemaExists.
         """
+        self._callers.check_sysadmin(database, principal)
         self._databases.enable(database)
 
-    def disable_db(self, database: str) -> None:
+    def disable_db(self, database: str, principal: str | None = None) -> None:
         """sys.sp_cdc_disable_db: instances, change tables and jobs go. Raises DatabaseNotEnabled."""
+        self._callers.check_sysadmin(database, principal)
         self._databases.disable(database)
 
     # Tables
@@ -189,6 +195,7 @@ class Engine:
         filegroup_name: str | None = None,
         allow_partition_switch: bool = True,
         on_message: Callable[[CdcError], None] | None = None,
+        principal: str | None = None,
     ) -> CaptureInstance:
         """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
 
@@ -199,6 +206,7 @@ class Engine:
         With ``allow_partition_switch`` 0 the source refuses ATTACH and DETACH PARTITION of a partitioned
         table (22842, 22843), and DROP of a partition too: its rows would go uncaptured.
         """
+        self._callers.check_owner(database, principal)
         request = EnableRequest(
             source_schema=source_schema,
             source_name=source_name,
@@ -213,13 +221,19 @@ class Engine:
         return self._tables.enable(database, request, on_message)
 
     def disable_table(
-        self, database: str, source_schema: str, source_name: str, capture_instance: str | None
+        self,
+        database: str,
+        source_schema: str,
+        source_name: str,
+        capture_instance: str | None,
+        principal: str | None = None,
     ) -> None:
         """sys.sp_cdc_disable_table for one instance or ``'all'``; the last tracked table drops the job.
 
         The instance is gone at once from metadata and query functions; the agent removes the change
         table. Raises TableMissing, TableNotTracked, InstanceNotOfTable, TableNotUnmarked.
         """
+        self._callers.check_owner(database, principal)
         self._tables.disable(database, source_schema, source_name, capture_instance)
 
     def help_change_data_capture(
@@ -480,6 +494,7 @@ class Engine:
         continuous: bool | int | None = 0,
         pollinginterval: int | None = 0,
         stop: Callable[[], bool] | None = None,
+        principal: str | None = None,
     ) -> None:
         """sys.sp_cdc_scan: the agent scans the log now, and the call returns when that scan has ended.
 
@@ -491,6 +506,7 @@ class Engine:
         PollingIntervalOutOfRange, PollingWithoutContinuous, AgentNotRunning; ScanFailed with the number and
         text of what ended the scan: 22903 where the capture job runs or another scans.
         """
+        self._callers.check_owner(database, principal)
         self._scans.run(database, maxtrans, maxscans, continuous, pollinginterval, stop)
 
     def cleanup_change_table(
@@ -499,6 +515,7 @@ class Engine:
         capture_instance: str,
         low_water_mark: Lsn | None,
         threshold: int = THRESHOLD,
+        principal: str | None = None,
     ) -> CleanupOutcome:
         """sys.sp_cdc_cleanup_change_table: moves the low endpoint, then deletes the rows below it.
 
@@ -507,16 +524,18 @@ class Engine:
         ParameterEmpty, ThresholdOutOfRange, ObjectDenied, LowWatermarkNotMapped,
         LowWatermarkOutsideTimeline; then nothing has changed.
         """
+        self._callers.check_owner(database, principal)
         return self._cleanup.change_table(database, capture_instance, low_water_mark, threshold)
 
     # Jobs
 
-    def help_jobs(self, database: str) -> list[Job]:
+    def help_jobs(self, database: str, principal: str | None = None) -> list[Job]:
         """sys.sp_cdc_help_jobs, with the agent's state of each.
 
         The capture job, once a table is tracked. Change tables are not cleaned up in this version, so
         there is no cleanup job: a row that nobody runs would promise what does not happen.
         """
+        self._callers.check_owner(database, principal)
         return self._jobs.list(database)
 
     def add_job(
@@ -530,6 +549,7 @@ class Engine:
         pollinginterval: int | None = None,
         retention: int | None = None,
         threshold: int | None = None,
+        principal: str | None = None,
     ) -> None:
         """sys.sp_cdc_add_job, for a capture job that was dropped or must be there before the first table.
 
@@ -539,6 +559,7 @@ class Engine:
         CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, CaptureParametersForCleanup;
         JobNotAdded (22836) where there is one; CleanupNotRun for a cleanup job, which this version lacks.
         """
+        self._callers.check_owner(database, principal)
         self._jobs.add(
             database,
             job_type,
@@ -551,28 +572,31 @@ class Engine:
             threshold,
         )
 
-    def drop_job(self, database: str, job_type: str | None) -> None:
+    def drop_job(self, database: str, job_type: str | None, principal: str | None = None) -> None:
         """sys.sp_cdc_drop_job: the agent stops the job and forgets its parameters.
 
         Without a job the agent still looks at the log now and then, so that the source need not keep it
         for ever: to keep changes in the log, stop the job instead. The next table enabled adds the job
         again. Raises ParameterEmpty, JobTypeUnsupported, JobMissing.
         """
+        self._callers.check_owner(database, principal)
         self._jobs.drop(database, job_type)
 
-    def start_job(self, database: str, job_type: str = JobType.CAPTURE) -> None:
+    def start_job(self, database: str, job_type: str = JobType.CAPTURE, principal: str | None = None) -> None:
         """sys.sp_cdc_start_job: returns when the agent says that it runs.
 
         Raises JobTypeUnsupported, JobMissing, CaptureJobFailed, SyncTimeout; AgentNotRunning when there is
         no agent: then the job starts with it.
         """
+        self._callers.check_owner(database, principal)
         self._jobs.start(database, job_type)
 
-    def stop_job(self, database: str, job_type: str = JobType.CAPTURE) -> None:
+    def stop_job(self, database: str, job_type: str = JobType.CAPTURE, principal: str | None = None) -> None:
         """sys.sp_cdc_stop_job: returns when the agent says that it has stopped; the source keeps its log.
 
         Raises JobTypeUnsupported, JobMissing, SyncTimeout.
         """
+        self._callers.check_owner(database, principal)
         self._jobs.stop(database, job_type)
 
     def change_job(
@@ -585,6 +609,7 @@ class Engine:
         pollinginterval: int | None = None,
         retention: int | None = None,
         threshold: int | None = None,
+        principal: str | None = None,
     ) -> None:
         """sys.sp_cdc_change_job; None leaves a value as it is. Takes effect after stop and start.
 
@@ -592,6 +617,7 @@ class Engine:
         PollingIntervalOutOfRange, CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange,
         CaptureParametersForCleanup.
         """
+        self._callers.check_owner(database, principal)
         self._jobs.change(
             database, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, threshold
         )

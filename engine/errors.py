@@ -45,6 +45,20 @@ class UnknownDatabase(CdcError):
     shape = "Database '{0}' does not exist. {1}"
 
 
+class CallerNotSysadmin(CdcError):
+    """The principal may not enable or disable databases: it is no superuser of the source."""
+
+    number = 22902
+    shape = "Caller is not authorized to initiate the requested action. {0} privileges are required."
+
+
+class CallerNotOwner(CdcError):
+    """The principal may not call procedures that change capture: it does not own the source's database."""
+
+    number = 22904
+    shape = "Caller is not authorized to initiate the requested action. DBO privileges are required."
+
+
 class DatabaseNotEnabled(CdcError):
     """The call needs a database that is enabled for change data capture."""
 

@@ -373,12 +373,14 @@ class SourceTable:
 class Privileges:
     """What a role of the source may do there, as far as capture instances ask.
 
-    is_owner: a superuser, or a member of the database owner's role.
+    is_sysadmin: a superuser, or a member of one's role. is_owner: sysadmin, or a member of the database
+    owner's role, or of a role named db_owner where there is one.
     selectable: object ids of instances whose captured columns the role may all SELECT; columns that the
     source table no longer has do not count. member_of: gating roles that it is a member of.
     """
 
     is_owner: bool = False
+    is_sysadmin: bool = False
     selectable: frozenset[int] = frozenset()
     member_of: frozenset[str] = frozenset()
 

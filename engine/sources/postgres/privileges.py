@@ -10,7 +10,9 @@ from engine.sources.postgres.connection import Connection
 
 # The owner's member is what db_owner's member is elsewhere; a superuser is a member of every role.
 _OWNER = """
-SELECT pg_has_role(r.oid, d.datdba, 'MEMBER')
+SELECT pg_has_role(r.oid, d.datdba, 'MEMBER') OR EXISTS (
+           SELECT FROM pg_roles g WHERE g.rolname = 'db_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')),
+       EXISTS (SELECT FROM pg_roles s WHERE s.rolsuper AND pg_has_role(r.oid, s.oid, 'MEMBER'))
 FROM pg_roles r, pg_database d
 WHERE r.rolname = %s AND d.datname = current_database()
 """
@@ -55,7 +57,8 @@ def privileges_of(connection: Connection, principal: str, instances: Sequence[Ca
     selectable = connection.execute(_SELECTABLE, asked).fetchall()
     member_of = connection.execute(_MEMBER_OF, asked).fetchall()
     return Privileges(
-        is_owner=bool(owner[0]),
+        is_owner=bool(owner[0] or owner[1]),
+        is_sysadmin=bool(owner[1]),
         selectable=frozenset(row[0] for row in selectable),
         member_of=frozenset(row[0] for row in member_of),
     )
