@@ -170,10 +170,14 @@ class Engine:
         self._callers.check_sysadmin(database, principal)
         self._databases.enable(database)
 
-    def disable_db(self, database: str, principal: str | None = None) -> None:
-        """sys.sp_cdc_disable_db: instances, change tables and jobs go. Raises DatabaseNotEnabled."""
+    def disable_db(self, database: str, principal: str | None = None, *, force: bool = False) -> None:
+        """sys.sp_cdc_disable_db: instances, change tables and jobs go.
+
+        A database that this home has not enabled is cleaned of what came along with a copy, and with
+        ``force`` of what another home enabled. Raises DatabaseNotEnabled, SameDatabase, EnabledElsewhere.
+        """
         self._callers.check_sysadmin(database, principal)
-        self._databases.disable(database)
+        self._databases.disable(database, force)
 
     # Tables
 

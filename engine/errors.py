@@ -703,6 +703,16 @@ class DatabaseExists(CdcError):
     shape = "A database named '{0}' is already registered, for {1}. Choose another name."
 
 
+class EnabledElsewhere(CdcError):
+    """enable_db or disable_db of a database that another home has enabled: its capture would end."""
+
+    number = 50029
+    shape = (
+        "Database '{0}' is enabled for change data capture by another home of Highwater: disable it there. "
+        "Where that home is gone: highwater disable -d {1} --force"
+    )
+
+
 class ObjectsGone(CdcError):
     """What enabling made in the source was dropped there by hand: database, what is gone."""
 

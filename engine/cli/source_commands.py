@@ -137,15 +137,20 @@ def disable(
     capture_instance: Annotated[
         str | None, typer.Option(metavar="N", help="Only this capture instance; all of the table by default.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also a database that another home has enabled, which is gone.")
+    ] = False,
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Disable a table's capture instances, or the whole database: change tables go with them."""
     if table is None and capture_instance is not None:
         raise typer.BadParameter("name the table too", param_hint="--capture-instance")
+    if table is not None and force:
+        raise typer.BadParameter("it is for a whole database", param_hint="--force")
     with opened(home) as engine:
         name = engine.database(database).name
         if table is None:
-            engine.disable_db(name)
+            engine.disable_db(name, force=force)
             typer.echo(f"Database '{name}' is disabled.")
             return
         schema, source_name = _tracked(engine, name, table)

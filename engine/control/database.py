@@ -79,6 +79,15 @@ class ControlDatabase:
         with self._connections.read() as connection:
             return bool(connection.scalar(query, {"name": AGENT_NAME}))
 
+    def identity(self) -> str:
+        """Which control database this is, among all that there are: its server and its number there."""
+        query = text(
+            "SELECT format('%s-%s', c.system_identifier, d.oid) FROM pg_control_system() c, pg_database d"
+            " WHERE d.datname = current_database()"
+        )
+        with self._connections.read() as connection:
+            return str(connection.scalar(query))
+
     def agent_seen(self) -> datetime | None:
         """When an agent gave its last sign: it renewed a lease (every third of its length) or published.
 

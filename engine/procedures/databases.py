@@ -17,6 +17,7 @@ from engine.errors import (
     DatabaseExists,
     DatabaseNotEnabled,
     DatabaseStillEnabled,
+    EnabledElsewhere,
     NameInvalid,
     SameDatabase,
     SourceUnfit,
@@ -125,24 +126,26 @@ class Databases:
     def enable(self, name: str) -> None:
         """sys.sp_cdc_enable_db. Makes no job: those come with the first table.
 
-        Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, CdcSchemaExists, ObjectsNotCreated.
+        Raises DatabaseAlreadyEnabled (severity 10), SourceUnfit, EnabledElsewhere, CdcSchemaExists,
+        ObjectsNotCreated.
         """
         database = self.get(name)
         if database.is_cdc_enabled:
             raise DatabaseAlreadyEnabled(name)
         admin = self._sources.admin(database)
         _raise_fatal(name, admin.check())
-        admin.enable_database()
+        self._check_owner(name, admin)
+        admin.enable_database(self._control.identity())
         self._control.sources.set_enabled(name, True)
 
-    def disable(self, name: str) -> None:
+    def disable(self, name: str, force: bool = False) -> None:
         """sys.sp_cdc_disable_db: its instances, change tables and jobs go; gating roles stay.
 
         It takes the database's lease first, so no capture process reads the log meanwhile. Where this home
         has not enabled the database, what an enabling that was cut short made is taken back, and what came
-        along with a copy of an enabled database: the original keeps all of its own. Raises
-        DatabaseNotEnabled, SameDatabase, SourceUnreachable, ObjectsNotDropped; then the capture job goes on
-        as before.
+        along with a copy of an enabled database: the original keeps all of its own. What another home
+        captures goes only with ``force``. Raises DatabaseNotEnabled, SameDatabase, EnabledElsewhere,
+        SourceUnreachable, ObjectsNotDropped; then the capture job goes on as before.
         """
         database = self.get(name)
         admin = self._sources.admin(database)
@@ -150,10 +153,17 @@ class Databases:
             if not admin.has_own_schema():
                 raise DatabaseNotEnabled(name)
             self._check_is_another(name, admin)
+            if not force:
+                self._check_owner(name, admin)
         instances = self._control.instances.list(name)
         with self._alone(name):
             admin.disable_database(instances)
             self._control.disable_database(name)
+
+    def _check_owner(self, name: str, admin: SourceAdmin) -> None:
+        """Raises EnabledElsewhere where another home captures the database."""
+        if admin.owner() not in ("", self._control.identity()):
+            raise EnabledElsewhere(name, shlex.quote(name))
 
     def _check_is_another(self, name: str, admin: SourceAdmin) -> None:
         """Raises SameDatabase where it is enabled under another name. One that can't be reached is not it."""

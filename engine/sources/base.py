@@ -424,10 +424,15 @@ class SourceAdmin(Protocol):
         """Which running database this is: the same text for two DSNs only where both lead to the same one."""
         ...
 
-    def enable_database(self) -> None:
+    def owner(self) -> str:
+        """For whom the database was enabled, while its slot is there; empty where nobody knows."""
+        ...
+
+    def enable_database(self, owner: str = "") -> None:
         """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
 
-        Raises CdcSchemaExists (22906), DatabaseNotEnabled's siblings 22908/22830 with the source's error.
+        owner: who enables it, a word without blanks. Raises CdcSchemaExists (22906), and
+        DatabaseNotEnabled's siblings 22908/22830 with the source's error.
         """
         ...
 

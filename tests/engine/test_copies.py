@@ -9,8 +9,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from engine.errors import CdcSchemaExists, DatabaseNotEnabled, SameDatabase
+from engine.control import ControlDatabase
+from engine.engine import Engine
+from engine.errors import CdcSchemaExists, DatabaseNotEnabled, EnabledElsewhere, SameDatabase
+from engine.lake.tables import Lake
 from engine.runtime.embedded_postgres import _binaries
+from engine.runtime.home import Home
+from engine.sources.registry import Sources
+from tests.engine.conftest import no_spark
 
 OURS = """
 SELECT 'publication ' || pubname FROM pg_publication
@@ -146,3 +152,34 @@ def test_what_was_dropped_by_hand_does_not_stand_in_the_way(engine, original, so
     assert run(source_dsn, OURS) == []
     assert "f" not in dict(run(source_dsn, IDENTITIES)).values()
     engine.enable_db(original)
+
+
+@pytest.fixture
+def elsewhere(new_database, tmp_path) -> Iterator[Engine]:
+    """The engine of another home."""
+    control = ControlDatabase.open(new_database())
+    control.migrate()
+    home = Home(tmp_path / "elsewhere")
+    home.prepare()
+    yield Engine(control, Sources(home.secret), Lake(str(tmp_path / "lake2")), no_spark, home)
+    control.close()
+
+
+def test_what_another_home_captures_goes_only_by_force(engine, original, elsewhere, source_dsn):
+    elsewhere.connect("mine", source_dsn)
+    for call in (elsewhere.enable_db, elsewhere.disable_db):
+        with pytest.raises(EnabledElsewhere, match="highwater disable -d mine --force"):
+            call("mine")
+    assert "by this home" in elsewhere.disconnect("mine")[0].problem
+    assert engine.slot(original) is not None
+    assert len(run(source_dsn, OURS)) > 5
+    elsewhere.connect("mine", source_dsn)
+    elsewhere.disable_db("mine", force=True)
+    assert run(source_dsn, OURS) == []
+
+
+def test_a_copy_of_what_another_home_captures_is_cleaned(original, elsewhere, copied):
+    dsn = copied()
+    elsewhere.connect("copy", dsn)
+    elsewhere.disable_db("copy")
+    assert run(dsn, OURS) == []

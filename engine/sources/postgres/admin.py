@@ -41,6 +41,7 @@ from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_j
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
     OWN_DDL,
+    OWNER_COMMENT,
     PUBLICATION,
     SCHEMA,
     SCHEMA_COMMENT,
@@ -127,6 +128,18 @@ class PostgresAdmin:
         with self._connected() as connection:
             return not fitness.missing_triggers(connection)
 
+    def owner(self) -> str:
+        """For whom the database was enabled, while its slot is there; empty where nobody knows."""
+        with self._connected() as connection:
+            if not self._has_slot(connection):
+                return ""
+            row = connection.execute(
+                "SELECT substring(obj_description(oid, 'pg_namespace') FROM %s)"
+                " FROM pg_namespace WHERE nspname = %s",
+                [f"{OWNER_COMMENT}(\\S+)$", SCHEMA],
+            ).fetchone()
+        return "" if row is None else str(row[0] or "")
+
     def mark(self) -> Lsn:
         """A durable place in the log: everything committed before is below it. Raises ObjectsGone."""
         with self._connected() as connection:
@@ -141,7 +154,7 @@ class PostgresAdmin:
 
     # Database
 
-    def enable_database(self) -> None:
+    def enable_database(self, owner: str = "") -> None:
         """Schema ``cdc`` with its trigger functions, publication and slot; all or nothing.
 
         Raises SystemDatabase (22989) for a template, which every new database would copy, CdcSchemaExists
@@ -159,6 +172,8 @@ class PostgresAdmin:
                 self._drop_slot(commands)
                 with connection.transaction():
                     self._make_objects(commands)
+                    if owner:
+                        _sign(commands, owner)
             try:
                 with self._refused(commands, self._objects_not_created):
                     self._make_slot(commands)
@@ -407,6 +422,15 @@ def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool)
 
 def _exists(connection: Connection, query: str, *values: str | int) -> bool:
     return connection.execute(query.encode(), values).fetchone() is not None
+
+
+def _sign(commands: Commands, owner: str) -> None:
+    """Writes below the schema's comment who enabled the database."""
+    query = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
+    row = commands.run(query, [SCHEMA]).fetchone()
+    assert row is not None
+    comment = sql.Literal(f"{row[0]} {OWNER_COMMENT}{owner}")
+    commands.run(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(SCHEMA), comment))
 
 
 def _has_schema(connection: Connection) -> bool:

@@ -8,6 +8,8 @@ import re
 SCHEMA = "cdc"
 SCHEMA_COMMENT = "Change data capture by Highwater."
 """How the comment on our schema begins (enable.sql)."""
+OWNER_COMMENT = "Enabled by home "
+"""What comes last in it, before who that is."""
 PUBLICATION = "highwater"
 TRUNCATE_GUARD = "refuse_truncate"
 TRUNCATE_TRIGGER = "highwater_refuse_truncate"
