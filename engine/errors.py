@@ -700,7 +700,10 @@ class DatabaseExists(CdcError):
     """A source of that name is registered with another DSN."""
 
     number = 50008
-    shape = "A database named '{0}' is already registered, for {1}. Choose another name."
+    shape = (
+        "A database named '{0}' is already registered, for {1}. Choose another name, or let go of that one: "
+        "highwater disconnect '{0}'"
+    )
 
 
 class EnabledElsewhere(CdcError):

@@ -96,6 +96,10 @@ class Databases:
         admin = Sources(lambda _: password).admin(candidate)
         problems = list(admin.check())
         _raise_fatal(name, problems)
+        try:
+            self._check_owner(name, admin)
+        except EnabledElsewhere as error:
+            problems.append(SourceProblem("home", str(error), "", fatal=False))
         known = self._control.sources.get(name)
         if known is None:
             self._control.sources.add(name, KIND, plain)

@@ -166,7 +166,8 @@ def elsewhere(new_database, tmp_path) -> Iterator[Engine]:
 
 
 def test_what_another_home_captures_goes_only_by_force(engine, original, elsewhere, source_dsn):
-    elsewhere.connect("mine", source_dsn)
+    notes = {note.subject: note.problem for note in elsewhere.connect("mine", source_dsn)}
+    assert "by another home" in notes["home"]
     for call in (elsewhere.enable_db, elsewhere.disable_db):
         with pytest.raises(EnabledElsewhere, match="highwater disable -d mine --force"):
             call("mine")

@@ -237,3 +237,18 @@ def test_a_source_that_another_home_captures_stays_as_it_is(engine, tracked, con
     [note, *_] = engine.disconnect(tracked)
     assert "not by this home" in note.problem
     assert len(objects_of_ours(sql)) > 4
+
+
+def test_a_database_that_was_renamed_can_be_begun_anew(engine, tracked, postgres, source_dsn):
+    with gone(postgres, source_dsn) as name:
+        dsn = psycopg.conninfo.make_conninfo(source_dsn, dbname=name)
+        with pytest.raises(DatabaseExists):
+            engine.connect(tracked, dsn)
+        engine.disconnect(tracked, force=True)
+        engine.connect(tracked, dsn)
+        engine.disable_db(tracked)
+        with psycopg.connect(dsn) as connection:
+            slots = "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
+            assert connection.execute(slots).fetchall() == []
+        engine.enable_db(tracked)
+        engine.disable_db(tracked)

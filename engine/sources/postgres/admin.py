@@ -45,6 +45,7 @@ from engine.sources.postgres.names import (
     PUBLICATION,
     SCHEMA,
     SCHEMA_COMMENT,
+    SLOT_PREFIX,
     TRUNCATE_GUARD,
 )
 from engine.sources.postgres.privileges import privileges_of
@@ -238,9 +239,11 @@ class PostgresAdmin:
 
     def _drop_slot(self, commands: Commands) -> None:
         commands.run(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-            "WHERE slot_name = %s AND database = current_database()",
-            [self._slot],
+            # By its beginning too: the database may have had another name when the slot was made.
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+            " WHERE (slot_name = %s OR starts_with(slot_name::text, %s) AND plugin = 'pgoutput')"
+            " AND database = current_database()",
+            [self._slot, SLOT_PREFIX],
         )
 
     def _has_slot(self, connection: Connection) -> bool:

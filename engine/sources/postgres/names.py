@@ -32,12 +32,14 @@ EVENT_TRIGGERS = {
 OWN_DDL = f"SELECT set_config('highwater.own', word, true) FROM {SCHEMA}.own_ddl"
 """Said in a transaction whose DDL is ours: event triggers leave it alone."""
 
+SLOT_PREFIX = "highwater_"
+
 _LONGEST = 63
 
 
 def slot_name(database: str) -> str:
     """The slot of one database of a server: slots are the server's, and take only ``[a-z0-9_]``."""
-    name = f"highwater_{database}"
+    name = f"{SLOT_PREFIX}{database}"
     if re.fullmatch(r"[a-z0-9_]+", name) and len(name) <= _LONGEST:
         return name
     safe = re.sub(r"[^a-z0-9_]", "_", name.lower())
