@@ -41,8 +41,10 @@ from engine.sources.registry import Sources
 from engine.spark_client import SparkClient
 
 if TYPE_CHECKING:
-    from pyarrow import Table
+    from pyarrow import Schema, Table
     from pyspark.sql import DataFrame, SparkSession
+
+    from engine.query.change_files import ChangeFiles
 
 SESSIONS_SHOWN = 1000
 """Scan sessions that `Engine.scan_sessions` returns when no limit is given."""
@@ -457,6 +459,47 @@ class Engine:
         return net_changes_by_time(
             self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape
         )
+
+    # Changes as files, for readers with a Spark session of their own: `engine.spark_source`
+
+    def change_schema(
+        self, database: str, capture_instance: str, *, net: bool = False, principal: str | None = None
+    ) -> Schema:
+        """Columns of what `change_files` finds. Raises InvalidObjectName, SelectDenied."""
+        instance, _ = self._metadata.queried(database, capture_instance, "net" if net else "all", principal)
+        from engine.query.change_files import answer_schema
+
+        return answer_schema(instance, net)
+
+    def change_files(
+        self,
+        database: str,
+        capture_instance: str,
+        from_lsn: Lsn | None,
+        to_lsn: Lsn | None,
+        row_filter_option: str = "all",
+        *,
+        net: bool = False,
+        principal: str | None = None,
+    ) -> ChangeFiles:
+        """What `get_all_changes`, or `get_net_changes`, answers, as files of the lake to be read in parts.
+
+        Needs no agent. Raises what those do, and TableNotReadable.
+        """
+        kind = "net" if net else "all"
+        instance, high = self._metadata.queried(database, capture_instance, kind, principal)
+        from engine.query.change_files import change_files
+
+        return change_files(self._lake, instance, net, from_lsn, to_lsn, high, row_filter_option)
+
+    def last_commit_upto(self, database: str, time: datetime) -> Lsn | None:
+        """`map_time_to_lsn` with 'largest less than or equal', without the agent; ``time`` has its zone."""
+        high = self.get_max_lsn(database)
+        if high is None:
+            return None
+        from engine.query.change_files import last_commit_upto
+
+        return last_commit_upto(self._lake, database, time, high)
 
     # Update masks; over a column of masks: `engine.query.mask_columns`
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,9 @@ def build_session(
     settings = _settings(master, driver_memory, jars, connect) | dict(extra or {})
     if SparkContext._gateway is None:
         os.environ.pop(_CONNECT_MODE, None)
+        if master.startswith("local"):
+            # Python workers have this program's packages; a cluster's machines know where theirs are.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _launch_environment(settings):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
     return SparkSession.builder.getOrCreate()
