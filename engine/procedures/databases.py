@@ -152,7 +152,14 @@ class Databases:
         SourceUnreachable, ObjectsNotDropped; then the capture job goes on as before.
         """
         database = self.get(name)
-        admin = self._sources.admin(database)
+        try:
+            self._disable(database, force)
+        except SourceUnreachable as error:
+            _, reason = error.args
+            raise SourceUnreachable(name, f"{reason.rstrip('.')}. {_way_out(name)}") from error
+
+    def _disable(self, database: SourceDatabase, force: bool) -> None:
+        name, admin = database.name, self._sources.admin(database)
         if not database.is_cdc_enabled:
             if not admin.has_own_schema():
                 raise DatabaseNotEnabled(name)
@@ -213,8 +220,7 @@ class Databases:
             if not database.is_cdc_enabled:
                 return None
             if not force:
-                fix = f"If it is gone for good: highwater disconnect {shlex.quote(name)} --force"
-                raise DatabaseStillEnabled(name, f"{_words(error)}. {fix}") from error
+                raise DatabaseStillEnabled(name, f"{_words(error)}. {_way_out(name)}") from error
             return f"{_words(error)}. Should it be back, it can be cleaned:"
         if not database.is_cdc_enabled:
             words = "The source is enabled, though not by this home. If no other home captures it:"
@@ -256,6 +262,10 @@ class Databases:
             finally:
                 if lease is not None:
                     self._control.leases.release(lease)
+
+
+def _way_out(name: str) -> str:
+    return f"If it is gone for good: highwater disconnect {shlex.quote(name)} --force"
 
 
 def _words(error: CdcError) -> str:

@@ -206,6 +206,8 @@ def test_a_source_that_is_gone_is_forgotten_by_force(
     with gone(postgres, source_dsn):
         with pytest.raises(DatabaseStillEnabled, match="highwater disconnect hr --force"):
             engine.disconnect(tracked)
+        with pytest.raises(SourceUnreachable, match="highwater disconnect hr --force"):
+            engine.disable_db(tracked)
         [finding] = [found for found in engine.status().findings if found.subject == "Source hr"]
         assert "highwater disconnect hr --force" in finding.text
         left = engine.disconnect(tracked, force=True)
