@@ -16,6 +16,10 @@ HIGH_WATERMARK = (
     "A range query may not ask beyond it."
 )
 LOW_WATERMARK = "The oldest LSN a range query of this capture instance may ask for: `min_lsn`."
+RANGE_ENDS = (
+    "`from_lsn` and `to_lsn` lie between the low and the high watermark; both belong to the range. "
+    "A range that reaches beyond them is refused."
+)
 LOG_HELD = (
     "Bytes of the source's log that may not be truncated until capture has read them. "
     "It grows while capture is stopped or slow."

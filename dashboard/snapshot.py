@@ -110,21 +110,28 @@ class SnapshotFeed:
         self._asked = clock()
         self._ticker: threading.Thread | None = None
         self._sessions: dict[str, _Sessions] = {}
+        self._closed = threading.Event()
 
     def current(self) -> Snapshot:
-        """The newest snapshot at hand."""
-        self._asked = self._clock()
-        snapshot = self._snapshot or self.refresh()
+        """The newest snapshot at hand; a new one when nobody has looked for a while."""
+        before, self._asked = self._asked, self._clock()
+        snapshot = self._snapshot
+        if snapshot is None or self._asked - before >= ATTENTION:
+            snapshot = self.refresh()
         if self._ticker is None or not self._ticker.is_alive():
             self._ticker = threading.Thread(target=self._tick, name="snapshots", daemon=True)
             self._ticker.start()
         return snapshot
 
     def _tick(self) -> None:
-        pause = threading.Event()
-        while self._clock() - self._asked < ATTENTION:
-            pause.wait(TICK)
+        while not self._closed.wait(TICK) and self._clock() - self._asked < ATTENTION:
             self.refresh()
+
+    def close(self) -> None:
+        """No more snapshots by themselves; returns when the last has been taken."""
+        self._closed.set()
+        if self._ticker is not None:
+            self._ticker.join()
 
     def refresh(self) -> Snapshot:
         """Takes a snapshot now: after an action, or because someone asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.model.change import Operation
 
@@ -26,6 +27,15 @@ CATEGORICAL = (
     "#B84A78",
 )
 """``chartCategoricalColors``: all ten, since a shorter list loses the theme's palette."""
+
+
+ROW_HEIGHT = 33
+"""Pixels of a table's row and of its header, at the base font size of ``.streamlit/config.toml``."""
+
+
+def table_height(rows: int, most: int) -> int | Literal["content"]:
+    """The height of an ``st.dataframe``: all its rows up to ``most``, else so many and half a one more."""
+    return "content" if rows <= most else ROW_HEIGHT * (most + 1) + ROW_HEIGHT // 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,16 @@ def range_bar(low: Endpoint, high: Endpoint, start: Endpoint, end: Endpoint) -> 
             "ticks": "",
             "automargin": False,
         },
-        yaxis={"range": [0, 2], "fixedrange": True, "visible": False},
+        yaxis={
+            "range": [0, 2],
+            "fixedrange": True,
+            "showgrid": False,
+            "zeroline": False,
+            "showline": False,
+            "tickvals": [0.55, 1.5],
+            "ticktext": ["asked", "valid"],
+            "ticks": "",
+        },
     )
     _block(figure, low.at, high.at, 1.1, 1.9, theme.ACCENT, f"valid from {low.label}<br>to {high.label}")
     begin, stop = max(start.at, left), min(end.at, right)
@@ -84,7 +93,13 @@ def _block(
             marker={
                 "color": colour,
                 "line": {"width": 0},
-                "pattern": {"shape": pattern, "fgcolor": "#FFFFFF", "solidity": 0.15, "size": 6}
+                "pattern": {
+                    "shape": pattern,
+                    "fillmode": "overlay",
+                    "fgcolor": "#FFFFFF",
+                    "solidity": 0.15,
+                    "size": 6,
+                }
                 if pattern
                 else {},
             },

@@ -12,6 +12,7 @@ from dashboard import reading, state
 from dashboard.changes import Change
 from dashboard.components.operation_box import operation_failure, operation_progress
 from dashboard.snapshot import DatabaseView
+from dashboard.theme import table_height
 from engine.model.capture_instance import CaptureInstance
 from engine.model.lsn import Lsn
 
@@ -84,7 +85,7 @@ def _mask(change: Change, instance: CaptureInstance) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
-        height=min(320, 38 + 35 * len(rows)),
+        height=table_height(len(rows), 8),
         alt="Bits of the update mask",
     )
     if not change.is_update:
@@ -139,4 +140,10 @@ def _transaction_rows(changes: tuple[Change, ...], shown: Change) -> None:
         colour = list(reversed(changes))[int(str(row.name))].look.colour
         return [f"background-color: {colour}44" if name == "operation" else "" for name in frame.columns]
 
-    st.dataframe(frame.style.apply(tint, axis=1), hide_index=True, alt="Changes of this transaction")
+    widths = {"": 30, "operation": 80, "capture instance": 130}
+    st.dataframe(
+        frame.style.apply(tint, axis=1),
+        hide_index=True,
+        column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
+        alt="Changes of this transaction",
+    )

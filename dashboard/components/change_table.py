@@ -13,19 +13,21 @@ from dashboard import format as fmt
 from dashboard import state
 from dashboard.changes import Change
 from dashboard.format import Zone
-from dashboard.theme import UPDATE
+from dashboard.theme import UPDATE, table_height
 from engine.model.capture_instance import CaptureInstance
 
-OPERATION, COMMIT, LSN = "operation", "commit time", "LSN"
+OPERATION, COMMIT, LSN, CHANGED = "operation", "commit time", "LSN", "changed"
 
 
 def change_table(changes: Sequence[Change], instance: CaptureInstance, key: str) -> int | None:
     """One row a change; returns the index of the selected one."""
     frame = pd.DataFrame([_cells(change, instance) for change in changes])
+    is_today = frame[COMMIT].str.len().max() <= len("09:14:03.120")
     config: dict[str, Any] = {
         OPERATION: st.column_config.TextColumn(width=104),
-        COMMIT: st.column_config.TextColumn(width=150),
+        COMMIT: st.column_config.TextColumn(width=104 if is_today else 170),
         LSN: st.column_config.TextColumn(width=100, help="Short form; the full LSN is in the drawer."),
+        CHANGED: st.column_config.TextColumn(width=170, help="Columns whose bit an update's mask has."),
     }
     event = st.dataframe(
         _styled(frame, changes),
@@ -34,7 +36,7 @@ def change_table(changes: Sequence[Change], instance: CaptureInstance, key: str)
         key=key,
         on_select="rerun",
         selection_mode="single-row",
-        height=min(560, 38 + 35 * max(3, len(changes))),
+        height=table_height(len(changes), 16),
         alt=f"{len(changes)} changes of {instance.capture_instance}, newest first",
     )
     rows = event["selection"]["rows"]
@@ -47,6 +49,7 @@ def _cells(change: Change, instance: CaptureInstance) -> dict[str, str]:
         OPERATION: change.look.label,
         COMMIT: fmt.clock(change.commit_time, state.now(), viewer.zone, viewer.local),
         LSN: fmt.lsn_short(change.start_lsn),
+        CHANGED: ", ".join(change.changed) if change.is_update else "",
     }
     names = [name if name not in cells else f"{name} " for name in instance.column_names]
     return cells | {name: change.cell(name.rstrip()) for name in names}

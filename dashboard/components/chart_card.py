@@ -14,7 +14,11 @@ def chart_card(title: str, chart: Chart, key: str, meaning: str = "") -> None:
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{title}**", help=meaning or None, width="content")
             table = st.popover(
-                "Table", icon=":material/table:", type="tertiary", key=f"{key}_table", on_change="rerun"
+                ":material/table:",
+                help="The numbers as a table",
+                type="tertiary",
+                key=f"{key}_table",
+                on_change="rerun",
             )
         live_plot(chart, key)
     if table.open:

@@ -223,7 +223,7 @@ def _review(wizard: Wizard) -> None:
     calls = [
         choice.statement(wizard.tables[name]) for name, choice in zip(wizard.chosen, choices, strict=True)
     ]
-    statement_box(statements.enable_tables(wizard.database, calls, first), height=260)
+    statement_box(statements.enable_tables(wizard.database, calls, first))
     with st.container(horizontal=True):
         if dialog_button("Back", key="wizard_back", primary=False):
             _go(wizard, 1)

@@ -60,7 +60,7 @@ def _instance(view: DatabaseView) -> CaptureInstance:
         st.session_state.pop("c_ci", None)
     row = st.container(horizontal=True, vertical_alignment="top", key="question_row")
     with row:
-        name = st.selectbox("Capture instance", names, key="c_ci", bind="query-params", width=205)
+        name = st.selectbox("Capture instance", names, key="c_ci", bind="query-params", width=240)
     found = view.instance(name)
     assert found is not None
     with row:

@@ -57,7 +57,10 @@ def no_job(view: DatabaseView) -> None:
     """Tables are tracked, but their capture job was dropped."""
     with st.container(border=True, key="k_no_job"):
         st.markdown(f"### {escaped(view.name)} has no capture job", anchors=False)
-        st.write("It was dropped. Nothing is lost: the source keeps its log. Add the job to capture again.")
+        st.write(
+            "It was dropped. The log is still read, so that it does not fill the source's disk, but only "
+            "every half minute. Add the job to capture at the pace of its parameters again."
+        )
         statement_box(statements.add_job(view.name))
         last_problem(f"k_not_added:{view.name}")
         st.button("Add the job", type="primary", key="k_add_job", on_click=_add_job, args=(view.name,))

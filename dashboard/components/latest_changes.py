@@ -11,6 +11,7 @@ from dashboard.components.explorer import jump_to
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 from dashboard.snapshot import DatabaseView
+from dashboard.theme import ROW_HEIGHT
 from engine.model.job import JobState
 
 _KEPT = "latest_shown"
@@ -49,7 +50,7 @@ def latest_changes(view: DatabaseView) -> None:
         elif operation.state is OperationState.FAILED and operation.error is not None:
             problem_box(operation.error, "reading the latest changes")
         else:
-            st.skeleton(height=38 + 35 * reading.LATEST)
+            st.skeleton(height=ROW_HEIGHT * 11)  # the table shows ten of its rows
 
 
 def _shown(view: DatabaseView) -> Operation | None:

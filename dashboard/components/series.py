@@ -23,7 +23,7 @@ def latency_card(view: DatabaseView, key: str) -> None:
         sessions.restarts(view.history),
         span,
     )
-    chart_card("Latency for each scan session", chart, key, glossary.LATENCY)
+    chart_card("Latency of scan sessions", chart, key, glossary.LATENCY)
 
 
 def throughput_card(view: DatabaseView, key: str) -> None:

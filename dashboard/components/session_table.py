@@ -12,6 +12,7 @@ from dashboard import format as fmt
 from dashboard import glossary, state
 from dashboard.format import Zone
 from dashboard.snapshot import DatabaseView
+from dashboard.theme import table_height
 from engine.model.scan_session import ScanError, ScanSession
 
 _TIMES = ("start_time", "end_time", "last_commit_time", "last_commit_cdc_time")
@@ -45,7 +46,12 @@ def session_table(sessions: Sequence[ScanSession]) -> None:
     )
     config["latency"] = st.column_config.NumberColumn("latency (s)", help=glossary.LATENCY)
     st.dataframe(
-        frame, hide_index=True, column_config=config, key="k_sessions", height=420, alt="Scan sessions"
+        frame,
+        hide_index=True,
+        column_config=config,
+        key="k_sessions",
+        height=table_height(len(frame), 12),
+        alt="Scan sessions",
     )
 
 

@@ -6,9 +6,14 @@ import streamlit as st
 
 from dashboard.statements import Statement
 
+LINES = 12
+"""So many are shown at once; a longer statement scrolls."""
 
-def statement_box(statement: Statement, height: int | None = None) -> None:
+
+def statement_box(statement: Statement) -> None:
     """Two tabs with code."""
-    tsql, pyspark = st.tabs(["T-SQL", "PySpark"])
-    tsql.code(statement.tsql, language="sql", height=height or "content")
-    pyspark.code(statement.pyspark, language="python", height=height or "content")
+    for tab, text, language in zip(
+        st.tabs(["T-SQL", "PySpark"]), (statement.tsql, statement.pyspark), ("sql", "python"), strict=True
+    ):
+        is_long = text.count("\n") >= LINES
+        tab.code(text, language=language, height=280 if is_long else "content", wrap_lines=True)

@@ -11,7 +11,7 @@ from dashboard.components.disable_dialog import disable_dialog
 from dashboard.components.operation_box import operation_failure, operation_progress
 from dashboard.dialogs import open_dialog
 from dashboard.snapshot import DatabaseView
-from dashboard.theme import OPERATIONS
+from dashboard.theme import OPERATIONS, table_height
 from engine.model.capture_instance import CaptureInstance
 
 
@@ -36,7 +36,7 @@ def instance_table(view: DatabaseView) -> CaptureInstance | None:
         key="t_list",
         on_select="rerun",
         selection_mode="single-row",
-        height=min(520, 38 + 35 * max(2, len(ordered))),
+        height=table_height(len(ordered), 14),
         column_config={
             "source table": st.column_config.TextColumn(width=200),
             "capture instance": st.column_config.TextColumn(width=210),
@@ -107,8 +107,9 @@ def _columns(instance: CaptureInstance) -> None:
             "key": ["key" if c.column_name in keys else "" for c in instance.columns],
         }
     )
-    height = min(320, 38 + 35 * max(1, len(frame)))
-    st.dataframe(frame, hide_index=True, height=height, alt="Captured columns by ordinal")
+    st.dataframe(
+        frame, hide_index=True, height=table_height(len(frame), 8), alt="Captured columns by ordinal"
+    )
 
 
 def _functions(instance: CaptureInstance) -> None:
@@ -116,7 +117,7 @@ def _functions(instance: CaptureInstance) -> None:
     if instance.supports_net_changes:
         lines.append(f"cdc.fn_cdc_get_net_changes_{instance.capture_instance}(from_lsn, to_lsn, option)")
     st.code("\n".join(lines), language="sql", wrap_lines=True)
-    st.caption(glossary.LOW_WATERMARK)
+    st.caption(glossary.RANGE_ENDS)
 
 
 def _rows(view: DatabaseView, instance: CaptureInstance) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-HEADER, ROW = 38, 35
-"""Heights in pixels, as the dashboard sets them."""
+from dashboard.theme import ROW_HEIGHT
 
 
 def table(page: Page) -> Locator:
@@ -44,4 +43,5 @@ def select(page: Page, row: Locator) -> None:
     """Clicks the marker of a row, which is on the canvas alone."""
     number = row.get_attribute("aria-rowindex")  # the header is row 1
     assert number is not None
-    table(page).click(position={"x": 16, "y": HEADER + ROW * (int(number) - 2) + ROW // 2})
+    table(page).click(position={"x": 16, "y": int(ROW_HEIGHT * (int(number) - 0.5))})
+    expect(row).to_have_attribute("aria-selected", "true")

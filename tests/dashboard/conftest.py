@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -11,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import snapshot, state
+from dashboard import state
 from engine.control import ControlDatabase
 from engine.engine import Engine
 from engine.runtime.home import Home
@@ -66,13 +65,13 @@ def engine(control_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """The engine that the app uses, on a home of its own where nothing is connected."""
     monkeypatch.setenv("HIGHWATER_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HIGHWATER_CONTROL_DSN", control_dsn)
-    monkeypatch.setattr(snapshot, "ATTENTION", timedelta(0))  # no thread that looks on after the test
     Home(tmp_path / "home").prepare()
     control = ControlDatabase.open(control_dsn)
     control.migrate()
     control.close()
     st.cache_resource.clear()
     yield state.engine()
+    state.feed().close()
     state.engine().close()
     st.cache_resource.clear()
 

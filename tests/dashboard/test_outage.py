@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import snapshot
+from dashboard import state
 from tests.dashboard.conftest import APP, PATIENCE
 
 
@@ -17,13 +16,13 @@ def test_a_home_that_does_not_run_is_said_with_the_command_to_start_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIGHWATER_HOME", str(tmp_path))
-    monkeypatch.setattr(snapshot, "ATTENTION", timedelta(0))  # no thread that looks on after the test
     st.cache_resource.clear()
     page = AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
     assert not page.exception
     assert "### Highwater does not answer yet" in [text.value for text in page.markdown]
     assert "highwater start" in [code.value for code in page.code]
     assert "There is nothing older to show" in page.error[0].value
+    state.feed().close()
     st.cache_resource.clear()
 
 

@@ -1,0 +1,50 @@
+"""The picture that viewers share: new for who begins to look; old, and named so, when none can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from dashboard.snapshot import SnapshotFeed
+from engine.engine import Engine
+from engine.errors import ControlUnreachable
+
+Connect = Callable[[str], str]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def test_who_looks_after_a_while_sees_what_is_and_not_what_was(engine: Engine, connect: Connect) -> None:
+    clock = Clock()
+    feed = SnapshotFeed(lambda: engine, clock)
+    assert feed.current().databases == ()
+    connect("SELECT 1")
+    clock.now += timedelta(hours=8)
+    assert [view.name for view in feed.current().databases] == ["hr"]
+    feed.close()
+
+
+def test_without_a_new_picture_the_last_one_stays_with_the_reason(engine: Engine, connect: Connect) -> None:
+    connect("SELECT 1")
+    away = False
+
+    def reach() -> Engine:
+        if away:
+            raise ControlUnreachable("gone")
+        return engine
+
+    feed = SnapshotFeed(reach)
+    good = feed.current()
+    away = True
+    old = feed.refresh()
+    assert (old.taken, old.databases) == (good.taken, good.databases)
+    assert isinstance(old.failure, ControlUnreachable)
+    away = False
+    assert feed.refresh().failure is None
+    feed.close()
