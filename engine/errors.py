@@ -554,8 +554,8 @@ class DdlNotProcessed(CdcError):
     number = 22860
     shape = (
         "A DDL log record of table '{0}' could not be processed: nobody knows which column '{1}' was, "
-        "because the table was altered again before the log was read. Disable capture instance '{2}' and "
-        "enable the table again."
+        "because the table was altered before the log was read and no event trigger told of it. Disable "
+        "capture instance '{2}' and enable the table again."
     )
 
 

@@ -6,7 +6,8 @@ does not (its role may not create event triggers), the shape of the rows themsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from engine.errors import DdlNotProcessed
 from engine.model.capture_instance import CapturedColumn, CaptureInstance
 from engine.model.table_shape import ShapeColumn
 from engine.sources.base import (
+    ColumnNumbers,
     InstanceEnabled,
     LogEvent,
     LogPiece,
@@ -25,8 +27,8 @@ from engine.sources.base import (
     TableAltered,
 )
 
-ColumnIds = Callable[[int], Mapping[str, int]]
-"""Names and numbers of a table's columns as the source has them now (`LogSource.column_ids`)."""
+ColumnIds = Callable[[int], ColumnNumbers]
+"""A table's columns as the source has them now (`LogSource.column_ids`)."""
 
 
 def sections(piece: LogPiece) -> Iterator[LogPiece]:
@@ -149,36 +151,56 @@ def _followed(column: CapturedColumn, now: ShapeColumn | None) -> CapturedColumn
 # Where the log does not tell of DDL
 
 
-def with_derived(piece: LogPiece, known: Sequence[CaptureInstance], column_ids: ColumnIds) -> LogPiece:
+def with_derived(
+    piece: LogPiece, known: Sequence[CaptureInstance], column_ids: ColumnIds, told: bool
+) -> LogPiece:
     """The piece with a TableAltered before the first row of each shape that the log did not announce.
 
-    known: the instances before this piece; those that begin in it bring their shape along.
-    Raises DdlNotProcessed when the source can't tell any more which column is which.
+    known: the instances before this piece; those that begin in it bring their shape along, and what came
+    before their beginning does not matter. told: whether the source tells of DDL in its log; where it does
+    not, a shape that looks as before may be another. Raises DdlNotProcessed when the source can't tell any
+    more which column is which.
     """
     derived: list[TableAltered] = []
-    begun = [event.instance for event in piece.events if isinstance(event, InstanceEnabled)]
-    for instance in {one.source_object_id: one for one in (*begun, *known) if one.source_columns}.values():
-        derived += _derived(piece, instance, column_ids)
+    enabled = [event for event in piece.events if isinstance(event, InstanceEnabled)]
+    begun = [event for event in enabled if event.instance.source_columns]
+    tables = {event.instance.source_object_id: (event.instance, _place(event)) for event in reversed(begun)}
+    tables |= {one.source_object_id: (one, (-1, 0)) for one in known if one.source_columns}
+    for instance, begins in tables.values():
+        derived += _derived(piece, instance, begins, column_ids, told)
     if not derived:
         return piece
-    events = sorted((*piece.events, *derived), key=lambda event: (event.transaction, event.command))
+    events = sorted((*piece.events, *derived), key=_place)
     return replace(piece, events=tuple(events))
 
 
-def _derived(piece: LogPiece, instance: CaptureInstance, column_ids: ColumnIds) -> Iterator[TableAltered]:
-    """Unannounced shapes of one table, in log order."""
-    table = instance.source_object_id
-    told = [one for one in piece.events if isinstance(one, TableAltered) and one.source_object_id == table]
-    rows = [one for one in piece.changes if one.relation.source_object_id == table]
+def _place(event: LogEvent) -> tuple[int, int]:
+    return event.transaction, event.command
+
+
+def _derived(
+    piece: LogPiece, instance: CaptureInstance, begins: tuple[int, int], column_ids: ColumnIds, told: bool
+) -> Iterator[TableAltered]:
+    """Unannounced shapes of one table from ``begins`` on (transaction, command), in log order."""
+    table, name = instance.source_object_id, instance.capture_instance
+    words = [one for one in piece.events if isinstance(one, TableAltered) and one.source_object_id == table]
+    rows = [
+        one
+        for one in piece.changes
+        if one.relation.source_object_id == table and (one.transaction[-1], one.command[-1]) > begins
+    ]
     shape = (instance.source_schema, instance.source_table, instance.source_columns)
     for one in sorted(rows, key=lambda one: (one.transaction[0], one.command[0])):
         place = (int(one.transaction[0]), int(one.command[0]) - 1)
-        for event in [event for event in told if (event.transaction, event.command) <= place]:
+        for event in [event for event in words if _place(event) <= place]:
             shape = (event.schema, event.table, event.columns)
-            told.remove(event)
+            words.remove(event)
         if _is_described(one.relation, *shape):
+            if not told and not words:
+                # A column dropped and added again under its name and type looks the same.
+                _numbers(one.relation, name, shape[2], column_ids(table), told)
             continue
-        columns = _columns(one.relation, instance.capture_instance, shape[2], column_ids(table))
+        columns = _columns(one.relation, name, shape[2], column_ids(table), told)
         relation = one.relation
         shape = (relation.schema, relation.table, columns)
         yield TableAltered(*place, table, relation.schema, relation.table, columns, ddl="")
@@ -194,27 +216,89 @@ def _is_described(relation: Relation, schema: str, table: str, columns: tuple[Sh
     )
 
 
-def _columns(
-    relation: Relation, capture_instance: str, before: Sequence[ShapeColumn], ids: Mapping[str, int]
-) -> tuple[ShapeColumn, ...]:
-    """The relation's columns with their numbers: as the source has them now, else as they were.
+def _numbers(
+    relation: Relation,
+    capture_instance: str,
+    before: Sequence[ShapeColumn],
+    now: ColumnNumbers,
+    told: bool,
+) -> tuple[int, ...]:
+    """The numbers of the relation's columns, below zero for what was there only in between.
 
-    One that is known under neither name is a new column, unless an old one is missing: that may be it.
+    A source logs columns in the order of their numbers, and one that was there before and is there now was
+    there all the time: where this leaves one way to number them, it is known. Raises DdlNotProcessed else.
     """
     known = {column.name: column.column_id for column in before}
+    names = [column.name for column in relation.columns]
+    lasting = {column.column_id for column in before if column.is_logged} & set(now.names.values())
+    places = list(enumerate(names, 1))
+    ways: Sequence[tuple[int, ...]] = ()
+    if told:
+        # Then a name is another column's only after a word of that.
+        ways = _ascending([_first_options(name, place, known, now) for place, name in places], lasting)
+    if len(ways) != 1:
+        ways = _ascending([_options(name, place, known, now) for place, name in places], lasting)
+    if len(ways) == 1:
+        everything = {*known.values(), *now.names.values(), *now.dropped}
+        return tuple(number if number in everything else -place for place, number in enumerate(ways[0], 1))
+    doubtful = [name for name in names if name not in known or now.names.get(name) != known[name]]
+    raise DdlNotProcessed(
+        f"{relation.schema}.{relation.table}", ", ".join((doubtful or names)[:1]), capture_instance
+    )
+
+
+def _first_options(name: str, place: int, known: Mapping[str, int], now: ColumnNumbers) -> Set[int]:
+    """As `_options`, of a column that kept its number if it kept its name."""
+    return {known[name]} if name in known else _options(name, place, known, now)
+
+
+def _options(name: str, place: int, known: Mapping[str, int], now: ColumnNumbers) -> Set[int]:
+    """Numbers that the column of this name, the relation's ``place``-th, may have had."""
+    here = now.names.get(name)
+    if here is not None and known.get(name, here) == here:
+        return {here}
+    if name in known:
+        in_between = {number for number in now.dropped if number > max(known.values())}
+        return {known[name], *in_between} | ({here} if here is not None else set())
+    everything = {*known.values(), *now.names.values(), *now.dropped}
+    # Of a table that is gone nobody knows which columns it had in between.
+    return everything if now.names else {*everything, max(everything, default=0) + place}
+
+
+def _ascending(options: Sequence[Set[int]], lasting: Set[int]) -> Sequence[tuple[int, ...]]:
+    """Ways to take a number of each set, ascending, that leave out none of ``lasting``: two at most."""
+    needed = sorted(lasting)
+    ways: dict[int, list[tuple[int, ...]]] = {0: [()]}
+    for numbers in options:
+        ways = {
+            number: reached
+            for number in numbers
+            if (
+                reached := [
+                    (*way, number)
+                    for last, found in ways.items()
+                    if last < number and bisect_right(needed, last) == bisect_left(needed, number)
+                    for way in found
+                ][:2]
+            )
+        }
+    return [
+        way for last, found in ways.items() if bisect_right(needed, last) == len(needed) for way in found
+    ][:2]
+
+
+def _columns(
+    relation: Relation,
+    capture_instance: str,
+    before: Sequence[ShapeColumn],
+    now: ColumnNumbers,
+    told: bool,
+) -> tuple[ShapeColumn, ...]:
+    """The relation's columns with their numbers, and those that the log never holds."""
+    numbers = _numbers(relation, capture_instance, before, now, told)
     found = [
-        ShapeColumn(
-            ids.get(column.name, known.get(column.name, -place)),
-            column.name,
-            column.source_type,
-            column.lake_type,
-            type_id=column.type_id,
-        )
-        for place, column in enumerate(relation.columns, 1)
+        ShapeColumn(number, column.name, column.source_type, column.lake_type, type_id=column.type_id)
+        for number, column in zip(numbers, relation.columns, strict=True)
     ]
-    unlogged = [column for column in before if not column.is_logged]
-    missing = {column.column_id for column in before} - {column.column_id for column in (*found, *unlogged)}
-    if missing and (unknown := [column.name for column in found if column.column_id < 0]):
-        table = f"{relation.schema}.{relation.table}"
-        raise DdlNotProcessed(table, unknown[0], capture_instance)
+    unlogged = [column for column in before if not column.is_logged and column.column_id not in numbers]
     return (*found, *unlogged)

@@ -100,6 +100,7 @@ class Scan:
         self._committed = committed
         self._looked_at: Lsn | None = None
         self._identity: LogIdentity | None = None
+        self._told = True
         self._instances = CapturedInstances(())
         self._empty: ScanSession | None = None
         self._empty_scans = 0
@@ -150,6 +151,7 @@ class Scan:
         if self._identity is None:
             self._check_continuity()
             self._publisher.create(self._lake.lsn_time_mapping(self._database), LSN_TIME_MAPPING_SCHEMA)
+        self._told = self._source.tells_ddl()
         marks = self._control.watermarks.get(self._database)
         self._checkpoint, self._scanned, self._high = marks.checkpoint, marks.scanned, marks.high
         self._last_commit_time, self._published_at = marks.last_commit_time, marks.published_at
@@ -221,7 +223,7 @@ class Scan:
 
     def _append(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
         known = [captured.instance for captured in self._instances.captured]
-        for section in sections(with_derived(piece, known, self._source.column_ids)):
+        for section in sections(with_derived(piece, known, self._source.column_ids, self._told)):
             self._append_section(section, cycle, recorder)
 
     def _append_section(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:

@@ -6,7 +6,7 @@ inside a piece positions are numpy arrays of the log's own 8-byte positions (``L
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, overload
@@ -116,6 +116,14 @@ class LogColumn:
     source_type: str
     lake_type: str
     type_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNumbers:
+    """Columns of a table now: ``names`` with their numbers, and numbers of those that were dropped."""
+
+    names: Mapping[str, int]
+    dropped: Set[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +279,12 @@ class LogSource(Protocol):
         """Whether the last finished read came to ``upto``, rather than to its limit."""
         ...
 
-    def column_ids(self, source_object_id: int) -> Mapping[str, int]:
-        """The table's columns as the source has them now: name to its number; empty when it is gone."""
+    def column_ids(self, source_object_id: int) -> ColumnNumbers:
+        """The table's columns as the source has them now; empty when it is gone."""
+        ...
+
+    def tells_ddl(self) -> bool:
+        """Whether the log tells of DDL on tracked tables, as TableAltered."""
         ...
 
     def confirm(self, upto: Lsn) -> None:

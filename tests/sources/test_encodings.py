@@ -88,7 +88,7 @@ def test_a_column_that_cannot_be_named_added_later_stops_nothing(unencoded: Sour
     pieces = unencoded.pieces()
     [altered] = [event for piece in pieces for event in piece.events if isinstance(event, TableAltered)]
     assert [column.name for column in altered.columns] == ["id", "é", "\\xe9"]
-    assert list(unencoded.log.column_ids(instance.source_object_id)) == ["id", "é", "\\xe9"]
+    assert list(unencoded.log.column_ids(instance.source_object_id).names) == ["id", "é", "\\xe9"]
     [changes] = [changes for piece in pieces for changes in piece.changes]
     assert changes.images.to_pylist() == [{"id": 1, "é": "a", "\\xe9": "\\xe9"}]
     assert unencoded.admin.tracking_problems([instance]) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,7 +11,7 @@ import structlog
 
 from engine.errors import LogBroken, LogRecordsNotProcessed, SourceUnreachable
 from engine.model.lsn import Lsn
-from engine.sources.base import LogIdentity, LogPiece, ReadLimit, SlotState
+from engine.sources.base import ColumnNumbers, LogIdentity, LogPiece, ReadLimit, SlotState
 from engine.sources.postgres.connection import (
     Connection,
     any_bytes,
@@ -22,6 +22,7 @@ from engine.sources.postgres.connection import (
     text_of,
     unreachable,
 )
+from engine.sources.postgres.names import DDL_TRIGGER
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
@@ -81,15 +82,37 @@ class PostgresLog:
         assert row is not None
         return lsn_of(row[0])
 
-    def column_ids(self, source_object_id: int) -> Mapping[str, int]:
-        """The table's columns as the source has them now: name to its number; empty when it is gone."""
+    def column_ids(self, source_object_id: int) -> ColumnNumbers:
+        """The table's columns as the source has them now; empty when it is gone."""
         with self._reaching(), any_bytes(self._control()):
-            rows = self._control().execute(
-                "SELECT attname, attnum FROM pg_attribute"
-                " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped",
-                [source_object_id],
+            rows = (
+                self._control()
+                .execute(
+                    "SELECT attname, attnum, attisdropped FROM pg_attribute"
+                    " WHERE attrelid = %s AND attnum > 0",
+                    [source_object_id],
+                )
+                .fetchall()
             )
-            return dict(rows.fetchall())
+        return ColumnNumbers(
+            {name: number for name, number, dropped in rows if not dropped},
+            frozenset(number for _, number, dropped in rows if dropped),
+        )
+
+    def tells_ddl(self) -> bool:
+        """Whether the event trigger that tells the log of DDL is there."""
+        with self._reaching():
+            row = (
+                self._control()
+                .execute(
+                    "SELECT EXISTS (SELECT FROM pg_event_trigger"
+                    " WHERE evtname = %s AND evtenabled IN ('O', 'A'))",
+                    [DDL_TRIGGER],
+                )
+                .fetchone()
+            )
+        assert row is not None
+        return bool(row[0])
 
     def slot_state(self) -> SlotState:
         """What the source keeps for this reader."""
