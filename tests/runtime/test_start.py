@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -50,12 +51,10 @@ class Highwater:
 
 
 def until(true: Callable[[], bool]) -> None:
-    pause = Event()
-    for _ in range(SECONDS * 5):
-        if true():
-            return
+    pause, end = Event(), time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end, "did not happen"
         pause.wait(0.2)
-    pytest.fail("did not happen")
 
 
 def free_port() -> int:
