@@ -36,8 +36,9 @@ from engine.query import lsn_arithmetic
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.settings import Settings
-from engine.sources.base import SlotState, SourceProblem, SourceTable
+from engine.sources.base import Privileges, SlotState, SourceProblem, SourceTable
 from engine.sources.registry import Sources
+from engine.sources.sql_session import SqlSession
 from engine.spark_client import SparkClient
 
 if TYPE_CHECKING:
@@ -500,6 +501,31 @@ class Engine:
         from engine.query.change_files import last_commit_upto
 
         return last_commit_upto(self._lake, database, time, high)
+
+    # Working with SQL: `engine.tsql`
+
+    def change_table(self, database: str, capture_instance: str) -> DataFrame:
+        """cdc.<capture_instance>_CT as far as it is published, columns as in reference/tables.md.
+
+        Raises InvalidObjectName for an unknown instance.
+        """
+        instance, high = self._metadata.queried(database, capture_instance, "all", None)
+        from engine.query.all_changes import change_table  # imports pyspark
+
+        return change_table(self._spark(), self._lake, instance, high)
+
+    def spark_session(self) -> SparkSession:
+        """The agent's Spark, for SQL of one's own over these DataFrames. Raises AgentNotRunning."""
+        return self._spark()
+
+    def sql_session(self, database: str) -> SqlSession:
+        """A session with SQL at a source, in the source's own dialect. Nothing is connected yet."""
+        return self._databases.sql_session(database)
+
+    def privileges(self, database: str, principal: str) -> Privileges:
+        """What a role of the source may do there. Raises SourceUnreachable."""
+        instances = self._control.instances.list(database)
+        return self._databases.admin(database).privileges(principal, instances)
 
     # Update masks; over a column of masks: `engine.query.mask_columns`
 

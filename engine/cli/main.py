@@ -15,6 +15,7 @@ from engine.cli import (
     monitoring_commands,
     process_commands,
     source_commands,
+    sql_commands,
 )
 
 
@@ -31,6 +32,7 @@ def application() -> typer.Typer:
         process_commands,
         source_commands,
         change_commands,
+        sql_commands,
         capture_commands,
         monitoring_commands,
         demo_commands,

@@ -29,6 +29,7 @@ from engine.model.job import JobType
 from engine.model.source_database import SourceDatabase
 from engine.sources.base import SourceAdmin, SourceProblem
 from engine.sources.registry import Sources
+from engine.sources.sql_session import SqlSession
 
 KIND = "postgresql"
 DSN_SHAPE = "postgresql://user:password@host:5432/database"
@@ -83,6 +84,10 @@ class Databases:
     def admin(self, name: str) -> SourceAdmin:
         """The source's administration. Raises UnknownDatabase."""
         return self._sources.admin(self.get(name))
+
+    def sql_session(self, name: str) -> SqlSession:
+        """A session with SQL at the source. Raises UnknownDatabase."""
+        return self._sources.sql_session(self.get(name))
 
     def connect(self, name: str, dsn: str) -> list[SourceProblem]:
         """Registers a source that can be captured; what could be better is returned.

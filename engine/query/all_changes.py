@@ -7,7 +7,15 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.lake.sql_text import delta_table, quoted, renamed
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
-from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
+from engine.model.change import (
+    COMMAND_ID,
+    LEADING_COLUMNS,
+    OPERATION,
+    SEQVAL,
+    START_LSN,
+    UPDATE_MASK,
+    Operation,
+)
 from engine.model.lsn import Lsn
 from engine.query.validity import ChangeRange, checked_range
 
@@ -43,6 +51,29 @@ def all_changes(
     return spark.sql(
         f"SELECT {renamed(metadata + captured)} FROM ({changes_in_order(lake, instance, asked)})"
     )
+
+
+def change_table(spark: SparkSession, lake: Lake, instance: CaptureInstance, high: Lsn | None) -> DataFrame:
+    """The rows of the change table up to ``high`` in no order, captured columns under the source's names."""
+    names = [*LEADING_COLUMNS, *instance.column_names, COMMAND_ID]
+    own = [*LEADING_COLUMNS, *lake_columns(instance), COMMAND_ID]
+    select = renamed([(quoted(column), name) for column, name in zip(own, names, strict=True)])
+    if high is None or instance.start_lsn is None:
+        types = [
+            "string",
+            "string",
+            "string",
+            "int",
+            "binary",
+            *(each.lake_type for each in instance.columns),
+            "int",
+        ]
+        empty = ", ".join(
+            f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in zip(names, types, strict=True)
+        )
+        return spark.sql(f"SELECT {empty} WHERE false")
+    table = delta_table(lake.change_table(instance.database, instance.capture_instance))
+    return spark.sql(f"SELECT {select} FROM {table} WHERE {quoted(START_LSN)} <= '{high}'")
 
 
 def changes_in_order(lake: Lake, instance: CaptureInstance, asked: ChangeRange) -> str:

@@ -9,6 +9,7 @@ from engine.errors import SourceUnreachable
 from engine.model.source_database import SourceDatabase
 from engine.sources.base import LogSource, SourceAdmin
 from engine.sources.postgres.source import PostgresKind
+from engine.sources.sql_session import SqlSession
 
 
 class SourceKind(Protocol):
@@ -20,6 +21,10 @@ class SourceKind(Protocol):
 
     def admin(self, dsn: str, password: str | None, database: str) -> SourceAdmin:
         """The administration of the database at ``dsn``."""
+        ...
+
+    def sql_session(self, dsn: str, password: str | None, database: str) -> SqlSession:
+        """A session with SQL at the database at ``dsn``."""
         ...
 
     def split_dsn(self, dsn: str) -> tuple[str, str | None]:
@@ -43,6 +48,10 @@ class Sources:
     def admin(self, database: SourceDatabase) -> SourceAdmin:
         """The database's administration; nothing is connected yet."""
         return _kind(database).admin(database.dsn, self._secret(database.name), database.name)
+
+    def sql_session(self, database: SourceDatabase) -> SqlSession:
+        """A session with SQL at the database; nothing is connected yet."""
+        return _kind(database).sql_session(database.dsn, self._secret(database.name), database.name)
 
     def split_dsn(self, dsn: str) -> tuple[str, str | None]:
         """The DSN as a URI without its password, and the password; key=value form is understood too.

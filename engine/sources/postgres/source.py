@@ -11,6 +11,7 @@ from engine.errors import SourceUnreachable
 from engine.sources.postgres.admin import PostgresAdmin
 from engine.sources.postgres.log import PostgresLog
 from engine.sources.postgres.names import PUBLICATION, slot_name
+from engine.sources.postgres.sql_session import PostgresSqlSession
 
 
 class PostgresKind:
@@ -23,6 +24,10 @@ class PostgresKind:
     def admin(self, dsn: str, password: str | None, database: str) -> PostgresAdmin:
         """The administration of the database at ``dsn``."""
         return PostgresAdmin(_with_password(dsn, password), _slot_of(dsn, database), database)
+
+    def sql_session(self, dsn: str, password: str | None, database: str) -> PostgresSqlSession:
+        """A session with SQL at the database at ``dsn``; nothing is connected yet."""
+        return PostgresSqlSession(_with_password(dsn, password), database)
 
     def split_dsn(self, dsn: str) -> tuple[str, str | None]:
         """The DSN as a URI without its password, and the password.

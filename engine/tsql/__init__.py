@@ -1,0 +1,1 @@
+"""T-SQL: batches are parsed whole, checked, and then run over `Engine` and the source database."""

@@ -1,0 +1,210 @@
+"""Tables and views of schemas cdc and sys, and msdb.dbo.cdc_jobs, as rows (reference/tables.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from engine.model.lsn import Lsn
+from engine.tsql.types import BIGINT, BIT, DATETIME, GUID, INT, LSN, SYSNAME, TEXT, SqlType
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+Columns = Sequence[tuple[str, SqlType]]
+LSN_TEXT = SqlType("nvarchar", 23)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogView:
+    """Columns, how the rows of a database are read, and who may: the owner alone, or everybody."""
+
+    columns: Columns
+    read: Callable[[Engine, str], Sequence[Sequence[Any]]]
+    owners_only: bool = True
+
+
+def _time(moment: datetime | None) -> datetime | None:
+    """UTC without a zone, as datetime has it."""
+    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _bytes(lsn: Lsn | None) -> bytes | None:
+    return None if lsn is None else lsn.raw
+
+
+def _change_tables(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (
+            each.object_id, 0, each.source_object_id, each.capture_instance, _bytes(each.start_lsn), None,
+            each.supports_net_changes, each.has_drop_pending, each.role_name, each.index_name,
+            each.filegroup_name,
+            _time(each.create_date), each.partition_switch,
+        )
+        for each in engine.help_change_data_capture(database)
+    ]  # fmt: skip
+
+
+def _captured_columns(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (
+            each.object_id, column.column_name, column.column_id, column.column_type, column.column_ordinal,
+            column.is_computed,
+        )
+        for each in engine.help_change_data_capture(database)
+        for column in each.columns
+    ]  # fmt: skip
+
+
+def _index_columns(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (each.object_id, column.column_name, column.index_ordinal, column.column_id)
+        for each in engine.help_change_data_capture(database)
+        for column in each.index_columns
+    ]
+
+
+def _ddl_history(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (
+            each.source_object_id, each.object_id, row.required_column_update, row.ddl_command,
+            _bytes(row.ddl_lsn),
+            _time(row.ddl_time),
+        )
+        for each in engine.help_change_data_capture(database)
+        for row in engine.get_ddl_history(database, each.capture_instance)
+    ]  # fmt: skip
+
+
+def _databases(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (each.name, each.database_id, _time(each.created), each.is_cdc_enabled) for each in engine.databases()
+    ]
+
+
+def _tables(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    tracked: set[int] = set()
+    if engine.database(database).is_cdc_enabled:
+        tracked = {each.source_object_id for each in engine.help_change_data_capture(database)}
+    return [
+        (each.name, each.source_object_id, each.schema, "U ", "USER_TABLE", each.source_object_id in tracked)
+        for each in engine.source_tables(database)
+    ]
+
+
+def _sessions(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    names = [name for name, _ in SESSION_COLUMNS]
+    return [
+        [_time(value) if isinstance(value := getattr(each, name), datetime) else value for name in names]
+        for each in engine.scan_sessions(database)
+    ]
+
+
+def _errors(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    names = [name for name, _ in _ERROR_COLUMNS]
+    return [
+        [_time(value) if isinstance(value := getattr(each, name), datetime) else value for name in names]
+        for each in engine.scan_errors(database)
+    ]
+
+
+def _jobs(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    """Jobs of every enabled database: msdb is the server's."""
+    return [
+        (each.database_id, str(job.job_type), str(job.job_id).upper(), *job_parameters(job))
+        for each in engine.databases()
+        if each.is_cdc_enabled
+        for job in engine.help_jobs(each.name)
+    ]
+
+
+def job_parameters(job: Any) -> tuple[Any, ...]:
+    """maxtrans, maxscans, continuous, pollinginterval, retention, threshold; 0 for those of the other job."""
+    values = [getattr(job.configured, name, 0) for name, _ in JOB_PARAMETERS]
+    return tuple(
+        bool(value) if type_ == BIT else int(value)
+        for value, (_, type_) in zip(values, JOB_PARAMETERS, strict=True)
+    )
+
+
+SESSION_COLUMNS: Columns = (
+    ("session_id", INT), ("start_time", DATETIME), ("end_time", DATETIME), ("duration", BIGINT),
+    ("scan_phase", SqlType("nvarchar", 200)), ("error_count", INT), ("start_lsn", LSN_TEXT),
+    ("current_lsn", LSN_TEXT), ("end_lsn", LSN_TEXT), ("tran_count", BIGINT), ("last_commit_lsn", LSN_TEXT),
+    ("last_commit_time", DATETIME), ("log_record_count", BIGINT), ("schema_change_count", INT),
+    ("command_count", BIGINT), ("first_begin_cdc_lsn", LSN_TEXT), ("last_commit_cdc_lsn", LSN_TEXT),
+    ("last_commit_cdc_time", DATETIME), ("latency", INT), ("empty_scan_count", INT),
+    ("failed_sessions_count", INT),
+)  # fmt: skip
+_ERROR_COLUMNS: Columns = (
+    ("session_id", INT), ("phase_number", INT), ("entry_time", DATETIME), ("error_number", INT),
+    ("error_severity", INT), ("error_state", INT), ("error_message", SqlType("nvarchar", 1024)),
+    ("start_lsn", LSN_TEXT), ("begin_lsn", LSN_TEXT), ("sequence_value", LSN_TEXT),
+)  # fmt: skip
+JOB_PARAMETERS: Columns = (
+    ("maxtrans", INT), ("maxscans", INT), ("continuous", BIT), ("pollinginterval", BIGINT),
+    ("retention", BIGINT),
+    ("threshold", BIGINT),
+)  # fmt: skip
+
+VIEWS: Mapping[str, CatalogView] = {
+    "cdc.change_tables": CatalogView(
+        (
+            ("object_id", INT), ("version", INT), ("source_object_id", BIGINT), ("capture_instance", SYSNAME),
+            ("start_lsn", LSN), ("end_lsn", LSN), ("supports_net_changes", BIT), ("has_drop_pending", BIT),
+            ("role_name", SYSNAME), ("index_name", SYSNAME), ("filegroup_name", SYSNAME),
+            ("create_date", DATETIME),
+            ("partition_switch", BIT),
+        ),
+        _change_tables,
+    ),
+    "cdc.captured_columns": CatalogView(
+        (
+            ("object_id", INT), ("column_name", SYSNAME), ("column_id", INT), ("column_type", SYSNAME),
+            ("column_ordinal", INT), ("is_computed", BIT),
+        ),
+        _captured_columns,
+    ),
+    "cdc.index_columns": CatalogView(
+        (
+            ("object_id", INT), ("column_name", SYSNAME), ("index_ordinal", SqlType("tinyint")),
+            ("column_id", INT),
+        ),
+        _index_columns,
+    ),
+    "cdc.ddl_history": CatalogView(
+        (
+            ("source_object_id", BIGINT), ("object_id", INT), ("required_column_update", BIT),
+            ("ddl_command", TEXT),
+            ("ddl_lsn", LSN), ("ddl_time", DATETIME),
+        ),
+        _ddl_history,
+    ),
+    "sys.databases": CatalogView(
+        (("name", SYSNAME), ("database_id", INT), ("create_date", DATETIME), ("is_cdc_enabled", BIT)),
+        _databases,
+        owners_only=False,
+    ),
+    "sys.tables": CatalogView(
+        (
+            ("name", SYSNAME), ("object_id", BIGINT), ("schema_name", SYSNAME), ("type", SqlType("char", 2)),
+            ("type_desc", SqlType("nvarchar", 60)), ("is_tracked_by_cdc", BIT),
+        ),
+        _tables,
+        owners_only=False,
+    ),
+    "sys.dm_cdc_log_scan_sessions": CatalogView(SESSION_COLUMNS, _sessions),
+    "sys.dm_cdc_errors": CatalogView(_ERROR_COLUMNS, _errors),
+    "msdb.dbo.cdc_jobs": CatalogView(
+        (("database_id", INT), ("job_type", SqlType("nvarchar", 20)), ("job_id", GUID), *JOB_PARAMETERS),
+        _jobs,
+    ),
+}  # fmt: skip
+"""By name in lower case."""
+MAPPING_COLUMNS: Columns = (
+    ("start_lsn", LSN), ("tran_begin_time", DATETIME), ("tran_end_time", DATETIME),
+    ("tran_id", SqlType("varbinary", 10)), ("tran_begin_lsn", LSN),
+)  # fmt: skip
+"""cdc.lsn_time_mapping."""

@@ -1,0 +1,95 @@
+"""sqlglot's T-SQL, for expressions and queries; control flow is `engine.tsql.parser`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.tsql import TSQL
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from engine.tsql.messages import syntax_problem
+
+# sqlglot takes these for others' functions, or gives up what they say of precision or language.
+_OURS = {
+    "SYSDATETIME", "DATENAME", "DATEPART", "FORMAT", "HASHBYTES", "SUSER_SNAME", "SUSER_NAME", "SYSTEM_USER",
+    "EOMONTH", "SCHEMA_NAME", "YEAR", "MONTH", "DAY", "GREATEST", "LEAST", "ISJSON", "JSON_VALUE", "CHAR",
+    "OBJECT_ID", "NEWID",
+}  # fmt: skip
+
+
+class Dialect(TSQL):
+    """T-SQL with every word as a token of its own."""
+
+    class Tokenizer(TSQL.Tokenizer):
+        """No statement is swallowed as one text."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    class Parser(TSQL.Parser):  # type: ignore[valid-type, misc]
+        """Some functions keep their own names."""
+
+        FUNCTIONS = {name: make for name, make in TSQL.Parser.FUNCTIONS.items() if name not in _OURS}  # noqa: RUF012
+        NO_PAREN_FUNCTIONS = TSQL.Parser.NO_PAREN_FUNCTIONS
+
+
+_DIALECT = Dialect()
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The batch's tokens. Raises SyntaxProblem 105 for a string that does not end."""
+    try:
+        return _DIALECT.tokenize(text)
+    except TokenError as error:
+        line = text.count("\n") + 1
+        raise syntax_problem(105, text[-30:].strip(), line=line) from error
+
+
+def parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
+    """The one statement that these tokens are. Raises SyntaxProblem at the place where it goes wrong."""
+    first = tokens[0]
+    try:
+        found = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(tokens), text)
+    except ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        near = place.get("highlight") or first.text
+        raise syntax_problem(102, near, line=place.get("line") or first.line) from error
+    except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:
+        raise syntax_problem(102, first.text, line=first.line) from error
+    if len(found) != 1 or found[0] is None:
+        raise syntax_problem(102, first.text, line=first.line)
+    return found[0]
+
+
+def parsed_expression(tokens: Sequence[Token], text: str) -> exp.Expr:
+    """The one expression that these tokens are, rather than a query."""
+    first = tokens[0]
+    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
+    query = parsed([select, *tokens], text)
+    if (
+        not isinstance(query, exp.Select)
+        or len(query.expressions) != 1
+        or set(_used(query)) != {"expressions"}
+    ):
+        raise syntax_problem(102, tokens[-1].text, line=tokens[-1].line)
+    [expression] = query.expressions
+    if isinstance(expression, exp.Alias | exp.Star):
+        raise syntax_problem(102, tokens[-1].text, line=tokens[-1].line)
+    result: exp.Expr = expression.pop()
+    return result
+
+
+def _used(query: exp.Expr) -> list[str]:
+    return [name for name, value in query.args.items() if value]
+
+
+def variable(node: object) -> str | None:
+    """``@name`` or ``@@name`` in lower case, where the node is a variable."""
+    if not isinstance(node, exp.Parameter):
+        return None
+    inner = node.this
+    if isinstance(inner, exp.Parameter):
+        return f"@@{inner.name.lower()}"
+    return f"@{node.name.lower()}"

@@ -1,0 +1,249 @@
+"""Results as a table of text, JSON lines or CSV: written while rows come, nothing held back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import chain, islice
+from typing import Any
+from uuid import UUID
+
+from rich.cells import cell_len
+
+from engine.sources.sql_session import ResultColumn
+from engine.tsql.messages import Message
+from engine.tsql.sink import type_of
+
+Write = Callable[[str], None]
+_MEASURED = 200
+"""A table's column widths are those of its first rows."""
+_WIDEST = 60
+_NUMBERS = frozenset(
+    {
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "decimal",
+        "numeric",
+        "money",
+        "smallmoney",
+        "real",
+        "float",
+        "bit",
+    }
+)
+
+
+class JsonSink:
+    """One object a line: resultset, rowcount, message, error."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def rows(self, columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]]) -> int:
+        """``{"type":"resultset",…}``; a result that breaks off is closed, and its error follows."""
+        rows = _started(rows)
+        described = [{"name": each.name, "type": str(type_of(each))} for each in columns]
+        self._write(f'{{"type":"resultset","columns":{_json(described)},"rows":[')
+        count = 0
+        try:
+            for row in rows:
+                cells = ",".join(json_text(value) for value in row)
+                self._write(f"{',' if count else ''}[{cells}]")
+                count += 1
+        finally:
+            self._write("]}\n")
+        return count
+
+    def count(self, rows: int) -> None:
+        """``{"type":"rowcount",…}``."""
+        self._write(f'{{"type":"rowcount","count":{rows}}}\n')
+
+    def message(self, message: Message) -> None:
+        """``{"type":"message",…}``."""
+        self._said("message", message)
+
+    def error(self, error: Message) -> None:
+        """``{"type":"error",…}`` with its line."""
+        self._said("error", error)
+
+    def _said(self, kind: str, message: Message) -> None:
+        members: dict[str, object] = {
+            "type": kind,
+            "number": message.number,
+            "severity": message.severity,
+            "state": message.state,
+            "text": message.text,
+        }
+        if kind == "error":
+            members["line"] = message.line
+            if message.procedure:
+                members["procedure"] = message.procedure
+        self._write(_json(members) + "\n")
+
+
+class CsvSink:
+    """Rows with a heading, results apart by an empty line; messages and errors go elsewhere."""
+
+    def __init__(self, write: Write, say: Write) -> None:
+        self._write = write
+        self._say = say
+        self._results = 0
+
+    def rows(self, columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]]) -> int:
+        """RFC 4180 with plain line ends; NULL is nothing, an empty string ``""``."""
+        rows = _started(rows)
+        if self._results:
+            self._write("\n")
+        self._results += 1
+        self._write(",".join(_csv_field(each.name) for each in columns) + "\n")
+        count = 0
+        for row in rows:
+            self._write(",".join("" if cell is None else _csv_field(plain_text(cell)) for cell in row) + "\n")
+            count += 1
+        return count
+
+    def count(self, rows: int) -> None:
+        """Nothing: rows can be counted."""
+
+    def message(self, message: Message) -> None:
+        """Its text."""
+        self._say(f"{message.text}\n")
+
+    def error(self, error: Message) -> None:
+        """Two lines, as the original's tools write them."""
+        self._say(error_text(error))
+
+
+class TableSink:
+    """Columns of text, as the original's consoles show them."""
+
+    def __init__(self, write: Write, say: Write) -> None:
+        self._write = write
+        self._say = say
+
+    def rows(self, columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]]) -> int:
+        """A heading, a rule, then the rows; numbers at the right; NULL written out."""
+        cells = (
+            [
+                "NULL" if value is None else _printable(_shown(value, column))
+                for value, column in zip(row, columns, strict=True)
+            ]
+            for row in _started(rows)
+        )
+        measured = list(islice(cells, _MEASURED))
+        names = [_printable(each.name) for each in columns]
+        widths = [
+            max(1, min(_WIDEST, max(cell_len(cell) for cell in column)))
+            for column in zip(names, *measured, strict=True)
+        ]
+        right = [each.type_name in _NUMBERS for each in columns]
+        self._write(_line(names, widths, [False] * len(names)))
+        self._write(" ".join("-" * width for width in widths) + "\n")
+        count = 0
+        for row in chain(measured, cells):
+            self._write(_line(row, widths, right))
+            count += 1
+        return count
+
+    def count(self, rows: int) -> None:
+        """``(1 row affected)``."""
+        self._write(f"\n({rows} row{'' if rows == 1 else 's'} affected)\n")
+
+    def message(self, message: Message) -> None:
+        """Its text; one with a number has it."""
+        head = (
+            f"Msg {message.number}, Level {message.severity}, State {message.state}: "
+            if message.number
+            else ""
+        )
+        self._write(f"{head}{message.text}\n")
+
+    def error(self, error: Message) -> None:
+        """Two lines, as the original's tools write them."""
+        self._say(error_text(error))
+
+
+def error_text(error: Message) -> str:
+    """``Msg 208, Level 16, State 1, Line 3`` and the text."""
+    place = f"Procedure {error.procedure}, " if error.procedure else ""
+    head = f"Msg {error.number}, Level {error.severity}, State {error.state}, {place}Line {error.line}"
+    return f"{head}\n{error.text}\n"
+
+
+def json_text(value: Any) -> str:
+    """A value: numbers with all their digits, binary as 0x and hex, times in ISO 8601, NaN as text."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Decimal():
+            return f"{value:f}" if value.is_finite() else _json(str(value))
+        case float():
+            return repr(value) if math.isfinite(value) else _json(plain_text(value))
+    return _json(plain_text(value))
+
+
+def plain_text(value: Any) -> str:
+    """A value that is not None, without the quotes of strings."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "1" if value else "0"
+        case bytes() | bytearray() | memoryview():
+            return "0x" + bytes(value).hex().upper()
+        case datetime() | date() | time():
+            return value.isoformat()
+        case float():
+            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+        case Decimal():
+            return f"{value:f}"
+        case UUID():
+            return str(value).upper()
+        case list() | tuple() | dict():
+            return json.dumps(value, ensure_ascii=False, default=plain_text)
+    return str(value)
+
+
+def _shown(value: Any, column: ResultColumn) -> str:
+    """In a table a time has a blank in the middle, and datetime three digits."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "milliseconds" if column.type_name == "datetime" else "auto")
+    return plain_text(value)
+
+
+def _started(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The first row is asked for at once: what cannot be fetched leaves no heading behind."""
+    rows = iter(rows)
+    return chain(list(islice(rows, 1)), rows)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = []
+    for cell, width, at_right in zip(cells, widths, right, strict=True):
+        blanks = " " * (width - cell_len(cell))
+        padded.append(blanks + cell if at_right else cell + blanks)
+    return " ".join(padded).rstrip() + "\n"
+
+
+def _printable(text: str) -> str:
+    """Text without characters that would break the table or steer the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _csv_field(text: str) -> str:
+    if text and not any(c in text for c in ',"\r\n') and text == text.strip():
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

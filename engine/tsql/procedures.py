@@ -1,0 +1,452 @@
+"""Stored procedures by their names in T-SQL over `Engine` (reference/procedures.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import CdcError, ColumnListUnmappable
+from engine.model.lsn import Lsn
+from engine.procedures.column_list import parse_column_list
+from engine.sources.base import SourceTable
+from engine.tsql.catalog_views import JOB_PARAMETERS, job_parameters
+from engine.tsql.conversion import convert
+from engine.tsql.messages import INFORMATION, Message, SqlError, from_engine, sql_error
+from engine.tsql.sink import Sink, column_of
+from engine.tsql.spark_sql import instance_name
+from engine.tsql.types import BIGINT, BIT, DATETIME, GUID, INT, LSN, SYSNAME, TEXT, SqlType, Value
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+REQUIRED = object()
+"""Default of a parameter that must be given."""
+_JOB_TYPE = SqlType("nvarchar", 20)
+_SMALLINT, _TINYINT = SqlType("smallint"), SqlType("tinyint")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter in the order of the procedure; ``name`` in lower case with its @."""
+
+    name: str
+    type: SqlType
+    default: object = None
+    is_output: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """A call: where, for whom, with which values; ``outputs`` is what it gives back."""
+
+    engine: Engine
+    database: str
+    principal: str | None
+    sink: Sink
+    arguments: Mapping[str, Any]
+    outputs: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[f"@{name}"]
+
+    def rows(self, columns: Sequence[tuple[str, SqlType]], rows: Sequence[Sequence[Any]]) -> None:
+        """A result set."""
+        self.sink.rows([column_of(name, type_) for name, type_ in columns], rows)
+
+    def message(self, error: CdcError) -> None:
+        """A message of the engine that is no failure."""
+        self.sink.message(Message(error.number, error.severity, error.state, str(error), 0))
+
+    def instance(self, name: str | None) -> str | None:
+        """A capture instance's name as it was created; the one that was given where there is none."""
+        if not name or not self.engine.database(self.database).is_cdc_enabled:
+            return name
+        return instance_name(self.engine, self.database, name) or name
+
+    def table(self) -> tuple[str | None, str | None, SourceTable | None]:
+        """@source_schema and @source_name as they were created, and the table, where it is there."""
+        schema, name = self["source_schema"], self["source_name"]
+        if not schema or not name:
+            return schema, name, None
+        tables = [
+            each
+            for each in self.engine.source_tables(self.database)
+            if (each.schema.lower(), each.name.lower()) == (schema.lower(), name.lower())
+        ]
+        exact = [each for each in tables if (each.schema, each.name) == (schema, name)]
+        if found := exact or (tables if len(tables) == 1 else []):
+            return found[0].schema, found[0].name, found[0]
+        return schema, name, None
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """What a name in T-SQL stands for.
+
+    changes: it works at the source on a connection of its own, which would wait for locks of an open
+    transaction for ever, so it is refused (226) within one.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    run: Callable[[Call], None]
+    changes: bool = False
+
+
+def bound(procedure: Procedure, given: Sequence[tuple[str | None, Value | None]]) -> dict[str, Any]:
+    """Arguments by parameter, converted to their types. Value None: DEFAULT.
+
+    Raises 119, 201, 8143, 8144, 8145, and what a conversion raises (8114).
+    """
+    values: dict[str, Any] = {}
+    by_name = {parameter.name: parameter for parameter in procedure.parameters}
+    named = False
+    for place, (name, value) in enumerate(given):
+        if name is None:
+            if named:
+                raise sql_error(119, place + 1)
+            if place >= len(procedure.parameters):
+                raise sql_error(8144, procedure.name)
+            name = procedure.parameters[place].name
+        else:
+            named = True
+        if name not in by_name:
+            raise sql_error(8145, procedure.name, name)
+        if name in values:
+            raise sql_error(8143, name)
+        if value is not None:
+            values[name] = _converted(value, by_name[name].type)
+    for parameter in procedure.parameters:
+        if parameter.name not in values:
+            if parameter.default is REQUIRED:
+                raise sql_error(201, procedure.name, parameter.name)
+            values[parameter.name] = parameter.default
+    return values
+
+
+def _converted(value: Value, to: SqlType) -> Any:
+    try:
+        return convert(value, to).value
+    except SqlError as error:
+        if error.message.number in (245, 529):
+            raise sql_error(8114, value.type.name, to.name) from error
+        raise
+
+
+@contextmanager
+def reported(call: Call, procedure: str) -> Iterator[None]:
+    """Engine errors as a statement's; those of severity 10 are messages, and the call goes on as done."""
+    try:
+        yield
+    except CdcError as error:
+        if error.severity > INFORMATION:
+            raise from_engine(error, procedure) from error
+        call.message(error)
+
+
+# Databases and tables
+
+
+def _enable_db(call: Call) -> None:
+    call.engine.enable_db(call.database, call.principal)
+
+
+def _disable_db(call: Call) -> None:
+    call.engine.disable_db(call.database, call.principal)
+
+
+def _enable_table(call: Call) -> None:
+    schema, name, table = call.table()
+    index, columns = call["index_name"], call["captured_column_list"]
+    if table is not None:
+        names = [each.name for each in table.indexes]
+        index = _as_created(index, names) if index else index
+        columns = _listed(columns, table) if columns else columns
+    given = call["allow_partition_switch"]
+    call.engine.enable_table(
+        call.database,
+        schema,  # type: ignore[arg-type]
+        name,  # type: ignore[arg-type]
+        role_name=call["role_name"],
+        capture_instance=call["capture_instance"],
+        supports_net_changes=call["supports_net_changes"],
+        index_name=index,
+        captured_column_list=columns,
+        filegroup_name=call["filegroup_name"],
+        allow_partition_switch=True if given is None else given,
+        principal=call.principal,
+    )
+
+
+def _as_created(name: str, names: Sequence[str]) -> str:
+    matches = [each for each in names if each.lower() == name.lower()]
+    return name if name in matches or len(matches) != 1 else matches[0]
+
+
+def _listed(columns: str, table: SourceTable) -> str:
+    """The captured column list with names as they were created; one that can't be read stays as it is."""
+    try:
+        names = parse_column_list(columns, table.schema, table.name)
+    except ColumnListUnmappable:
+        return columns
+    created = [_as_created(name, [each.name for each in table.columns]) for name in names]
+    return ", ".join("[" + name.replace("]", "]]") + "]" for name in created)
+
+
+def _disable_table(call: Call) -> None:
+    schema, name, _ = call.table()
+    given = call["capture_instance"]
+    instance = "all" if given is not None and given.lower() == "all" else call.instance(given)
+    call.engine.disable_table(call.database, schema, name, instance, call.principal)  # type: ignore[arg-type]
+
+
+# Jobs
+
+
+def _job_values(call: Call) -> dict[str, Any]:
+    return {name: call[name] for name, _ in JOB_PARAMETERS}
+
+
+def _add_job(call: Call) -> None:
+    start = call["start_job"]
+    call.engine.add_job(
+        call.database,
+        call["job_type"],
+        start_job=True if start is None else start,
+        principal=call.principal,
+        **_job_values(call),
+    )
+
+
+def _change_job(call: Call) -> None:
+    call.engine.change_job(call.database, call["job_type"], principal=call.principal, **_job_values(call))
+
+
+def _drop_job(call: Call) -> None:
+    call.engine.drop_job(call.database, call["job_type"], call.principal)
+
+
+def _start_job(call: Call) -> None:
+    call.engine.start_job(call.database, call["job_type"], call.principal)
+
+
+def _stop_job(call: Call) -> None:
+    call.engine.stop_job(call.database, call["job_type"], call.principal)
+
+
+def _help_jobs(call: Call) -> None:
+    call.rows(
+        (("job_id", GUID), ("job_type", _JOB_TYPE), *JOB_PARAMETERS),
+        [
+            (str(job.job_id).upper(), str(job.job_type), *job_parameters(job))
+            for job in call.engine.help_jobs(call.database, call.principal)
+        ],
+    )
+
+
+def _cleanup(call: Call) -> None:
+    mark, threshold = call["low_water_mark"], call["threshold"]
+    outcome = call.engine.cleanup_change_table(
+        call.database,
+        call.instance(call["capture_instance"]) or "",
+        None if mark is None else Lsn(mark),
+        0 if threshold is None else threshold,
+        call.principal,
+    )
+    call.outputs["@fcleanupfailed"] = outcome.cleanup_failed
+    if outcome.message:
+        call.sink.message(Message(22852, INFORMATION, 1, outcome.message, 0))
+
+
+def _scan(call: Call) -> None:
+    call.engine.scan(
+        call.database,
+        call["maxtrans"],
+        call["maxscans"],
+        call["continuous"],
+        call["pollinginterval"],
+        principal=call.principal,
+    )
+
+
+def _sync(call: Call) -> None:
+    timeout = call["timeout"]
+    call.engine.sync(call.database, 60.0 if timeout is None else float(timeout))
+
+
+# Metadata
+
+
+def _time(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _help_change_data_capture(call: Call) -> None:
+    schema, name, _ = call.table()
+    rows = [
+        (
+            each.source_schema, each.source_table, each.capture_instance, each.object_id,
+            each.source_object_id,
+            None if each.start_lsn is None else each.start_lsn.raw, None, each.supports_net_changes,
+            each.has_drop_pending, each.role_name, each.index_name, each.filegroup_name,
+            _time(each.create_date),
+            _bracketed(each.index_column_names), _bracketed(each.column_names),
+        )
+        for each in call.engine.help_change_data_capture(call.database, schema, name, call.principal)
+    ]  # fmt: skip
+    call.rows(
+        (
+            ("source_schema", SYSNAME), ("source_table", SYSNAME), ("capture_instance", SYSNAME),
+            ("object_id", INT), ("source_object_id", BIGINT), ("start_lsn", LSN), ("end_lsn", LSN),
+            ("supports_net_changes", BIT), ("has_drop_pending", BIT), ("role_name", SYSNAME),
+            ("index_name", SYSNAME), ("filegroup_name", SYSNAME), ("create_date", DATETIME),
+            ("index_column_list", TEXT), ("captured_column_list", TEXT),
+        ),
+        rows,
+    )  # fmt: skip
+
+
+def _bracketed(names: Sequence[str]) -> str | None:
+    """``[a], [b]`` as the original lists columns; NULL for none."""
+    return ", ".join("[" + name.replace("]", "]]") + "]" for name in names) or None
+
+
+def _captured_columns(call: Call) -> None:
+    columns: Sequence[tuple[str, SqlType]] = (
+        ("source_schema", SYSNAME), ("source_table", SYSNAME), ("capture_instance", SYSNAME),
+        ("column_name", SYSNAME), ("column_id", INT), ("column_ordinal", INT), ("data_type", SYSNAME),
+        ("character_maximum_length", INT), ("numeric_precision", _TINYINT),
+        ("numeric_precision_radix", _SMALLINT), ("numeric_scale", INT), ("datetime_precision", _SMALLINT),
+    )  # fmt: skip
+    instance = call.instance(call["capture_instance"]) or ""
+    found = call.engine.get_captured_columns(call.database, instance, call.principal)
+    call.rows(columns, [[getattr(row, name) for name, _ in columns] for row in found])
+
+
+def _ddl_history(call: Call) -> None:
+    instance = call.instance(call["capture_instance"]) or ""
+    found = call.engine.get_ddl_history(call.database, instance, call.principal)
+    call.rows(
+        (
+            ("source_schema", SYSNAME), ("source_table", SYSNAME), ("capture_instance", SYSNAME),
+            ("required_column_update", BIT), ("ddl_command", TEXT), ("ddl_lsn", LSN), ("ddl_time", DATETIME),
+        ),
+        [
+            (
+                row.source_schema, row.source_table, row.capture_instance, row.required_column_update,
+                row.ddl_command, row.ddl_lsn.raw, _time(row.ddl_time),
+            )
+            for row in found
+        ],
+    )  # fmt: skip
+
+
+def _wrapper_functions(call: Call) -> None:
+    closed = call["closed_high_end_point"]
+    found = call.engine.generate_wrapper_function(
+        call.database,
+        call.instance(call["capture_instance"]),
+        True if closed is None else closed,
+        call["column_list"],
+        call["update_flag_list"],
+        call.principal,
+    )
+    call.rows(
+        (("function_name", SqlType("nvarchar", 145)), ("create_script", TEXT)),
+        [(row.function_name, row.create_script) for row in found],
+    )
+
+
+_LISTS = (Parameter("@column_list", TEXT), Parameter("@update_flag_list", TEXT))
+_TABLE = (Parameter("@source_schema", SYSNAME, REQUIRED), Parameter("@source_name", SYSNAME, REQUIRED))
+_INSTANCE = Parameter("@capture_instance", SYSNAME, REQUIRED)
+_JOB_PARAMETERS = tuple(Parameter(f"@{name}", type_) for name, type_ in JOB_PARAMETERS)
+
+_ALL = (
+    Procedure("sp_cdc_enable_db", (), _enable_db, changes=True),
+    Procedure("sp_cdc_disable_db", (), _disable_db, changes=True),
+    Procedure(
+        "sp_cdc_enable_table",
+        (
+            *_TABLE,
+            Parameter("@capture_instance", SYSNAME),
+            Parameter("@supports_net_changes", BIT),
+            Parameter("@role_name", SYSNAME, REQUIRED),
+            Parameter("@index_name", SYSNAME),
+            Parameter("@captured_column_list", TEXT),
+            Parameter("@filegroup_name", SYSNAME),
+            Parameter("@allow_partition_switch", BIT, True),
+        ),
+        _enable_table,
+        changes=True,
+    ),
+    Procedure(
+        "sp_cdc_disable_table",
+        (*_TABLE, Parameter("@capture_instance", SYSNAME)),
+        _disable_table,
+        changes=True,
+    ),
+    Procedure(
+        "sp_cdc_add_job",
+        (Parameter("@job_type", _JOB_TYPE, REQUIRED), Parameter("@start_job", BIT, True), *_JOB_PARAMETERS),
+        _add_job,
+    ),
+    Procedure(
+        "sp_cdc_change_job", (Parameter("@job_type", _JOB_TYPE, "capture"), *_JOB_PARAMETERS), _change_job
+    ),
+    Procedure("sp_cdc_drop_job", (Parameter("@job_type", _JOB_TYPE, REQUIRED),), _drop_job),
+    Procedure("sp_cdc_start_job", (Parameter("@job_type", _JOB_TYPE, "capture"),), _start_job),
+    Procedure("sp_cdc_stop_job", (Parameter("@job_type", _JOB_TYPE, "capture"),), _stop_job),
+    Procedure("sp_cdc_help_jobs", (), _help_jobs),
+    Procedure(
+        "sp_cdc_cleanup_change_table",
+        (
+            _INSTANCE,
+            Parameter("@low_water_mark", LSN, REQUIRED),
+            Parameter("@threshold", BIGINT, 5000),
+            Parameter("@fcleanupfailed", BIT, False, is_output=True),
+        ),
+        _cleanup,
+    ),
+    Procedure(
+        "sp_cdc_scan",
+        (
+            Parameter("@maxtrans", INT, 500),
+            Parameter("@maxscans", INT, 10),
+            Parameter("@continuous", _TINYINT, 0),
+            Parameter("@pollinginterval", BIGINT, 0),
+            Parameter("@is_from_job", INT),
+        ),
+        _scan,
+    ),
+    Procedure(
+        "sp_cdc_help_change_data_capture",
+        (Parameter("@source_schema", SYSNAME), Parameter("@source_name", SYSNAME)),
+        _help_change_data_capture,
+    ),
+    Procedure("sp_cdc_get_captured_columns", (_INSTANCE,), _captured_columns),
+    Procedure("sp_cdc_get_ddl_history", (_INSTANCE,), _ddl_history),
+    Procedure(
+        "sp_cdc_generate_wrapper_function",
+        (Parameter("@capture_instance", SYSNAME), Parameter("@closed_high_end_point", BIT, True), *_LISTS),
+        _wrapper_functions,
+    ),
+)
+SYNC = Procedure("sync", (Parameter("@timeout", SqlType("float")),), _sync)
+
+PROCEDURES: Mapping[str, Procedure] = {procedure.name: procedure for procedure in _ALL}
+"""Procedures of schema sys, by their names in lower case."""
+
+
+def procedure_of(name: Sequence[str]) -> Procedure | None:
+    """The procedure of a name with or without its schema; None for one that is not ours."""
+    *qualifier, last = [part.lower() for part in name]
+    schema = qualifier[-1] if qualifier else ""
+    if schema == "highwater":
+        return SYNC if last == "sync" else None
+    if schema not in ("", "sys", "dbo"):
+        return None
+    return PROCEDURES.get(last)

@@ -1,0 +1,302 @@
+"""Sessions at a real source: what statements, errors and transactions leave. No Spark is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.control import ControlDatabase
+from engine.engine import Engine
+from engine.errors import AgentNotRunning
+from engine.lake.tables import Lake
+from engine.runtime.home import Home
+from engine.sources.registry import Sources
+from engine.tsql.batches import batches
+from engine.tsql.interpreter import Interpreter
+from engine.tsql.output import JsonSink
+from tests.tsql.consoles import Outcome
+
+
+def no_spark() -> Any:
+    raise AgentNotRunning("queries need it")
+
+
+class Session:
+    """An interpreter and what it printed."""
+
+    def __init__(self, engine: Engine, principal: str | None = None) -> None:
+        self._text = ""
+        self.slept: list[float] = []
+        self.interpreter = Interpreter(
+            engine, "shop", JsonSink(self._write), principal, sleep=self.slept.append
+        )
+
+    def _write(self, text: str) -> None:
+        self._text += text
+
+    def run(self, script: str) -> Outcome:
+        self._text, self.interpreter.failed = "", False
+        for batch in batches(script):
+            self.interpreter.run(batch)
+        lines = [json.loads(line) for line in self._text.splitlines()]
+        return Outcome(int(self.interpreter.failed), lines)
+
+
+@pytest.fixture
+def engine(control_dsn: str, source_dsn: str, tmp_path: Path) -> Iterator[Engine]:
+    control = ControlDatabase.open(control_dsn)
+    control.migrate()
+    home = Home(tmp_path / "home")
+    home.prepare()
+    engine = Engine(control, Sources(home.secret), Lake(str(tmp_path / "lake")), no_spark, home)
+    engine.connect("shop", source_dsn)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def new_session(engine: Engine) -> Iterator[Callable[..., Session]]:
+    made: list[Session] = []
+
+    def make(principal: str | None = None) -> Session:
+        made.append(Session(engine, principal))
+        return made[-1]
+
+    yield make
+    for session in made:
+        session.interpreter.close()
+
+
+@pytest.fixture
+def session(new_session: Callable[..., Session]) -> Session:
+    """A session in a database with dbo.T (ID, Name, Flag), two rows."""
+    session = new_session()
+    outcome = session.run(
+        "CREATE TABLE T (ID int PRIMARY KEY, Name nvarchar(20) NOT NULL, Flag bit DEFAULT 1)"
+        " INSERT T VALUES (1, 'a', 1), (2, 'b', 0)"
+    )
+    assert outcome.errors == []
+    return session
+
+
+def test_dbo_comes_with_its_first_table(session: Session, source_dsn: str) -> None:
+    with psycopg.connect(source_dsn) as connection:
+        assert connection.execute('SELECT "ID", "Flag" FROM dbo."T" ORDER BY 1').fetchall() == [
+            (1, True),
+            (2, False),
+        ]
+
+
+def test_names_are_found_without_regard_to_case(session: Session) -> None:
+    outcome = session.run("SELECT id, NAME FROM DBO.t WHERE FLAG = 1")
+    assert (outcome.names, outcome.rows) == (["ID", "Name"], [[1, "a"]])
+
+
+def test_an_error_ends_its_statement_and_the_batch_goes_on(session: Session) -> None:
+    outcome = session.run(
+        "INSERT T (id, name) VALUES (1, 'again') PRINT @@ERROR INSERT T (id) VALUES (3)"
+        " SELECT 1/0 SELECT 4 AS n"
+    )
+    assert outcome.errors == [2627, 515, 8134]
+    assert outcome.texts == ["2627"]
+    assert outcome.rows == [[4]]
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM gone", "SELECT CAST('x' AS int)", "SELECT gone FROM T"])
+def test_some_errors_end_the_batch_and_the_next_one_runs(session: Session, statement: str) -> None:
+    outcome = session.run(f"PRINT 'before' {statement} PRINT 'after'\nGO\nPRINT 'next'")
+    assert len(outcome.errors) == 1
+    assert outcome.texts == ["before", "next"]
+
+
+def test_nothing_of_a_batch_runs_that_is_wrong_at_its_end(session: Session) -> None:
+    outcome = session.run("DELETE T\nSELECT @x\nGO\nSELECT COUNT(*) FROM T")
+    assert [(line["number"], line["line"]) for line in outcome.of("error")] == [(137, 2)]
+    assert outcome.value == 2
+
+
+def test_a_statement_that_fails_in_a_transaction_is_taken_back_alone(session: Session) -> None:
+    outcome = session.run(
+        "BEGIN TRAN INSERT T (id, name) VALUES (3, 'c') INSERT T (id, name) VALUES (4, 'd'), (3, 'c')"
+        " SELECT @@TRANCOUNT, COUNT(*) FROM T COMMIT SELECT @@TRANCOUNT, COUNT(*) FROM T"
+    )
+    assert outcome.errors == [2627]
+    assert outcome.rows == [[1, 3], [0, 3]]
+
+
+def test_transactions_nest_and_savepoints_are_gone_back_to(session: Session) -> None:
+    outcome = session.run(
+        "BEGIN TRAN BEGIN TRAN SAVE TRAN s DELETE T ROLLBACK TRAN s SELECT COUNT(*), @@TRANCOUNT FROM T"
+        " COMMIT SELECT @@TRANCOUNT ROLLBACK SELECT @@TRANCOUNT"
+    )
+    assert outcome.rows == [[2, 2], [1], [0]]
+    assert session.run("COMMIT ROLLBACK SAVE TRAN x").errors == [3902, 3903, 628]
+    assert session.run("BEGIN TRAN a ROLLBACK TRAN b ROLLBACK TRAN a SELECT @@TRANCOUNT").errors == [6401]
+
+
+def test_xact_abort_rolls_back_and_ends_the_batch(session: Session) -> None:
+    outcome = session.run(
+        "SET XACT_ABORT ON BEGIN TRAN DELETE T WHERE id = 2 INSERT T (id, name) VALUES (1, 'x')"
+        " PRINT 'after'\nGO\n"
+        "SELECT @@TRANCOUNT, COUNT(*) FROM T"
+    )
+    assert (outcome.errors, outcome.texts, outcome.rows) == ([2627], [], [[0, 2]])
+
+
+def test_xact_abort_leaves_a_caught_transaction_fit_only_for_rollback(session: Session) -> None:
+    outcome = session.run(
+        "SET XACT_ABORT ON BEGIN TRY BEGIN TRAN DELETE T INSERT T (id) VALUES (1) END TRY"
+        " BEGIN CATCH SELECT ERROR_NUMBER(), XACT_STATE(), ERROR_LINE()"
+        " BEGIN TRY COMMIT END TRY BEGIN CATCH PRINT ERROR_NUMBER() END CATCH"
+        " ROLLBACK SELECT XACT_STATE(), COUNT(*) FROM T END CATCH"
+    )
+    assert outcome.errors == []
+    assert outcome.rows == [[515, -1, 1], [0, 2]]
+    assert outcome.texts == ["3930"]
+    left = session.run("BEGIN TRY BEGIN TRAN DELETE T SELECT 1/0 END TRY BEGIN CATCH PRINT 'x' END CATCH")
+    assert left.errors == [3998]
+    assert session.run("SELECT @@TRANCOUNT, COUNT(*) FROM T").rows == [[0, 2]]
+
+
+def test_raiserror_leaves_the_transaction_alone(session: Session) -> None:
+    outcome = session.run(
+        "SET XACT_ABORT ON BEGIN TRAN RAISERROR('%s %d', 16, 2, 'no', 7) SELECT @@TRANCOUNT ROLLBACK"
+    )
+    assert [(line["number"], line["state"], line["text"]) for line in outcome.of("error")] == [
+        (50000, 2, "no 7")
+    ]
+    assert outcome.value == 1
+    assert session.run("RAISERROR('note', 10, 1)").texts == ["note"]
+
+
+def test_throw_ends_the_batch_and_throws_again(session: Session) -> None:
+    outcome = session.run(
+        "BEGIN TRY THROW 50001, 'mine', 3 END TRY BEGIN CATCH PRINT ERROR_MESSAGE(); THROW END CATCH"
+        " PRINT 'x'"
+    )
+    assert outcome.texts == ["mine"]
+    assert [(line["number"], line["state"]) for line in outcome.of("error")] == [(50001, 3)]
+
+
+def test_table_variables_outlive_a_rollback_but_not_their_batch(session: Session) -> None:
+    outcome = session.run(
+        "DECLARE @t TABLE (id int IDENTITY, n nvarchar(30)) INSERT @t (n) VALUES ('it''s'), (NULL)"
+        " BEGIN TRAN INSERT @t (n) SELECT name FROM T DELETE T ROLLBACK"
+        " SELECT n FROM @t ORDER BY id SELECT COUNT(*) FROM T"
+    )
+    assert outcome.rows == [["it's"], [None], ["a"], ["b"], [2]]
+    assert session.run("DECLARE @t TABLE (x int) SELECT COUNT(*) FROM @t").value == 0
+
+
+def test_dynamic_sql_has_parameters_and_no_variables_of_its_caller(session: Session) -> None:
+    outcome = session.run(
+        "DECLARE @n int, @s nvarchar(50) = N'SELECT @b = @a + MAX(id) FROM T'"
+        " EXEC sp_executesql @s, N'@a int, @b int OUTPUT', @a = 4, @b = @n OUTPUT SELECT @n"
+        " EXEC ('PRINT @n') EXEC ('SELECT FROM') PRINT 'on'"
+    )
+    assert outcome.rows == [[6]]
+    assert outcome.errors == [137, 102]
+    assert outcome.texts == ["on"]
+
+
+def test_a_cursor_walks_over_rows(session: Session) -> None:
+    outcome = session.run(
+        "DECLARE @n nvarchar(20) DECLARE c SCROLL CURSOR FOR SELECT name FROM T ORDER BY id OPEN c"
+        " FETCH NEXT FROM c INTO @n WHILE @@FETCH_STATUS = 0 BEGIN PRINT @n FETCH NEXT FROM c INTO @n END"
+        " FETCH FIRST FROM c CLOSE c DEALLOCATE c FETCH NEXT FROM c"
+    )
+    assert outcome.texts == ["a", "b"]
+    assert outcome.rows == [["a"]]
+    assert outcome.errors == [16916]
+
+
+def test_subqueries_in_expressions(session: Session) -> None:
+    outcome = session.run(
+        "DECLARE @m int = (SELECT MAX(id) FROM T) IF EXISTS (SELECT 1 FROM T WHERE id = @m) PRINT @m"
+        " IF 'A' IN (SELECT name FROM T) PRINT 'in' SET @m = (SELECT id FROM T)"
+    )
+    assert (outcome.texts, outcome.errors) == (["2", "in"], [512])
+
+
+def test_waiting_and_counting(session: Session) -> None:
+    outcome = session.run("SET NOCOUNT ON WAITFOR DELAY '00:01:02.5' UPDATE T SET flag = 0 SELECT @@ROWCOUNT")
+    assert session.slept == [62.5]
+    assert outcome.value == 2
+    assert outcome.of("rowcount") == []
+
+
+def test_two_sessions_do_not_see_each_other(new_session: Callable[..., Session], session: Session) -> None:
+    other = new_session()
+    assert session.run("CREATE TABLE #mine (a int) BEGIN TRAN DELETE T").errors == []
+    assert other.run("SELECT COUNT(*) FROM T").value == 2
+    assert other.run("SELECT * FROM #mine").errors == [208]
+    assert other.run("SELECT @@TRANCOUNT").value == 0
+    assert session.run("COMMIT").errors == []
+    assert other.run("SELECT COUNT(*) FROM T").value == 0
+
+
+def test_what_is_open_when_a_session_ends_is_rolled_back(
+    new_session: Callable[..., Session], session: Session
+) -> None:
+    other = new_session()
+    other.run("BEGIN TRAN DELETE T")
+    other.interpreter.close()
+    assert session.run("SELECT COUNT(*) FROM T").value == 2
+
+
+@pytest.mark.parametrize(
+    "value", ["o'b; DROP TABLE T --", "\\'; DROP TABLE T --", 'a"b', "[x]]", "%s %(a)s", "$1"]
+)
+def test_hostile_values_stay_values(session: Session, value: str) -> None:
+    literal = value.replace("'", "''")
+    outcome = session.run(
+        f"DECLARE @v nvarchar(50) = N'{literal}' UPDATE T SET name = @v WHERE id = 1"
+        f" SELECT name FROM T WHERE name = N'{literal}' "
+        " EXEC sp_executesql N'SELECT @p', N'@p nvarchar(50)', @p = @v"
+    )
+    assert outcome.rows == [[value], [value]]
+
+
+def test_hostile_names_stay_names(session: Session) -> None:
+    outcome = session.run(
+        'CREATE TABLE [a"; DROP TABLE dbo."T"; --] ([x"y] int, []]] nvarchar(5))'
+        ' INSERT [a"; DROP TABLE dbo."T"; --] ([x"y], []]]) VALUES (1, \'z\')'
+        ' SELECT * FROM [a"; DROP TABLE dbo."T"; --] SELECT COUNT(*) FROM T'
+    )
+    assert outcome.errors == []
+    assert outcome.rows == [[1, "z"], [2]]
+
+
+def test_change_data_needs_the_agent(session: Session) -> None:
+    assert session.run("SELECT * FROM cdc.change_tables").errors == [50004]
+    assert session.run("SELECT sys.fn_cdc_get_min_lsn('x')").value == "0x" + "0" * 20
+
+
+def test_results_have_types(session: Session) -> None:
+    outcome = session.run(
+        "CREATE TABLE W (a tinyint, b decimal(12,2), c datetime, d varbinary(10), e uniqueidentifier, f date,"
+        " g nvarchar(max), h float) INSERT W VALUES (1, 2.5, '2026-01-05 08:00:00.123', 0xAB,"
+        " '6F9619FF-8B86-D011-B42D-00C04FC964FF', '2026-01-05', N'é', 1.5) SELECT * FROM W"
+    )
+    assert list(outcome.types.values()) == [
+        "smallint",
+        "decimal(12,2)",
+        "datetime2(6)",
+        "varbinary(max)",
+        "uniqueidentifier",
+        "date",
+        "nvarchar(max)",
+        "float",
+    ]
+    [row] = outcome.rows
+    assert row[2:6] == [
+        "2026-01-05T08:00:00.123000",
+        "0xAB",
+        "6F9619FF-8B86-D011-B42D-00C04FC964FF",
+        "2026-01-05",
+    ]
