@@ -26,7 +26,7 @@ from engine.tsql.messages import INFORMATION, USER_ERROR, Message, SqlError, fro
 from engine.tsql.names import DEFAULT_SCHEMA, chosen, table_name
 from engine.tsql.parser import Scope, parse
 from engine.tsql.procedures import Call, bound, procedure_of, reported
-from engine.tsql.rewriting import postgres_type
+from engine.tsql.rewriting import postgres_type, understood
 from engine.tsql.sink import Sink, column_of, type_of, value_of
 from engine.tsql.source_sql import SourceTranslator
 from engine.tsql.spark_sql import Place, SparkTranslator, Wrapper, has_name, is_change_data
@@ -390,7 +390,8 @@ class Interpreter:
             return Answer(columns, iter([[value.value for value in values]]))
         if is_change_data(query, self._wrappers):
             return self._from_spark(query)
-        text = self._translator().query(query)
+        with understood():
+            text = self._translator().query(query)
         answer = self._work.query(text.statements[-1])
         return Answer(_labelled(query, answer.columns), answer.rows)
 
@@ -447,7 +448,8 @@ class Interpreter:
             self._counted(self._moved(tree))
             return
         self._make_default_schema(tree)
-        text = self._translator().modification(tree)
+        with understood():
+            text = self._translator().modification(tree)
         if text.returns_rows:
             answer = self._work.query(text.statements[-1])
             self._counted(self._sink.rows(answer.columns, answer.rows))
@@ -519,7 +521,9 @@ class Interpreter:
         if isinstance(statement.tree, exp.Drop) and self._drop_wrappers(statement.tree):
             return
         self._make_default_schema(statement.tree)
-        self._work.run(*self._translator().definition(statement.tree).statements)
+        with understood():
+            text = self._translator().definition(statement.tree)
+        self._work.run(*text.statements)
 
     def _drop_wrappers(self, tree: exp.Drop) -> bool:
         """DROP FUNCTION of wrapper functions."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, UnsupportedError
+from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from engine.tsql.evaluation import call_of, type_of
 from engine.tsql.functions import unit
@@ -103,6 +104,23 @@ def generated(tree: exp.Expr, dialect: str) -> str:
         return tree.sql(dialect, identify=True, unsupported_level=ErrorLevel.RAISE, comments=False)
     except UnsupportedError as error:
         raise sql_error(50020, str(error), "See docs/tsql.md.") from error
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Around a translation: a tree of a shape that nobody thought of is refused, and the session goes on."""
+    try:
+        yield
+    except (
+        AttributeError,
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        RecursionError,
+        SqlglotError,
+    ) as error:
+        raise sql_error(50020, "This statement", "See docs/tsql.md.") from error
 
 
 def _said(

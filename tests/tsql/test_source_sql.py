@@ -17,6 +17,7 @@ from engine.tsql.evaluation import Evaluator
 from engine.tsql.folding import source_literal, spark_literal
 from engine.tsql.messages import SqlError
 from engine.tsql.parser import parse
+from engine.tsql.rewriting import understood
 from engine.tsql.source_sql import SourceTranslator
 from engine.tsql.types import DATETIME, INT, LSN, TEXT, SqlType, Value
 
@@ -199,3 +200,8 @@ def test_bytes_stay_bytes(raw: bytes) -> None:
     value = Value(SqlType("varbinary", 12), raw)
     assert source_literal(value).sql("postgres") == f"CAST('\\x{raw.hex()}' AS BYTEA)"
     assert spark_literal(value).sql("spark") == f"X'{raw.hex().upper()}'"
+
+
+def test_a_tree_that_nobody_thought_of_is_refused() -> None:
+    with pytest.raises(SqlError, match="not supported"), understood():
+        exp.Select().args["expressions"]
