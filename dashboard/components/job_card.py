@@ -205,7 +205,7 @@ def _value(value: bool | int) -> str:
 
 
 _FIELDS = {"maxtrans": "k_maxtrans", "maxscans": "k_maxscans", "continuous": "k_continuous"}
-_INTERVAL, _FILLED_FROM = "k_pollinginterval", "k_filled_from"
+_INTERVAL, _FILLED_FROM, _SAVED = "k_pollinginterval", "k_filled_from", "k_saved"
 
 
 def parameter_form(view: DatabaseView) -> None:
@@ -233,6 +233,8 @@ def parameter_form(view: DatabaseView) -> None:
     wanted = _typed()
     st.caption(_preview(view, wanted))
     last_problem(f"k_not_saved:{view.name}")
+    if st.session_state.pop(_SAVED, False):  # not in the callback: Streamlit draws that over the page's top
+        st.toast("Saved. It takes effect when the job is restarted.", icon=":material/save:")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Save",
@@ -267,10 +269,10 @@ def _typed() -> CaptureParameters:
 
 def _save(database: str) -> None:
     wanted = _typed()
-    saved = attempt(lambda: state.engine().change_job(database, **asdict(wanted)), f"k_not_saved:{database}")
+    st.session_state[_SAVED] = attempt(
+        lambda: state.engine().change_job(database, **asdict(wanted)), f"k_not_saved:{database}"
+    )
     state.changed()
-    if saved:
-        st.toast("Saved. It takes effect when the job is restarted.", icon=":material/save:")
 
 
 def _preview(view: DatabaseView, wanted: CaptureParameters) -> str:
