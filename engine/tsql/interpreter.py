@@ -29,7 +29,7 @@ from engine.tsql.procedures import Call, bound, procedure_of, reported
 from engine.tsql.rewriting import postgres_type, understood
 from engine.tsql.sink import Sink, column_of, type_of, value_of
 from engine.tsql.source_sql import SourceTranslator
-from engine.tsql.spark_sql import Place, SparkTranslator, Wrapper, has_name, is_change_data
+from engine.tsql.spark_sql import Place, SparkTranslator, Wrapper, has_name, is_change_data, is_count
 from engine.tsql.types import INT, TEXT, Value
 from engine.tsql.work import SourceWork
 from engine.tsql.wrappers import wrapper_of
@@ -864,7 +864,7 @@ def _labelled(query: exp.Expr, columns: Sequence[ResultColumn]) -> tuple[ResultC
     return tuple(
         ResultColumn(
             column.name if has_name(each) else "",
-            column.type_name,
+            "int" if is_count(each) else column.type_name,
             column.length,
             column.precision,
             column.scale,

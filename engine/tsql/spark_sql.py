@@ -437,6 +437,8 @@ def _result_columns(tree: exp.Expr, columns: Sequence[tuple[str, str]]) -> tuple
         type_ = type_of_lake(lake_type)
         if origin and _same_kind(known := parse_type(origin), type_):
             type_ = known
+        if placed and is_count(placed[index]):
+            type_ = INT
         unnamed = bool(placed) and not has_name(placed[index])
         label = "" if unnamed else name
         found.append(ResultColumn(label, type_.name, type_.length, type_.precision, type_.scale))
@@ -446,6 +448,12 @@ def _result_columns(tree: exp.Expr, columns: Sequence[tuple[str, str]]) -> tuple
 def has_name(node: exp.Expr) -> bool:
     """Whether a column of a select list has a name of its own."""
     return isinstance(node, exp.Alias | exp.Column) or bool(isinstance(node, exp.Subquery) and node.alias)
+
+
+def is_count(node: exp.Expr) -> bool:
+    """Whether a column is COUNT, which is an int; COUNT_BIG is a bigint."""
+    inner = node.this if isinstance(node, exp.Alias) else node
+    return isinstance(inner, exp.Count) and not inner.args.get("big_int")
 
 
 def _origin(node: exp.Expr, declared: Mapping[str, str]) -> str | None:

@@ -293,6 +293,8 @@ def test_results_have_types(session: Session) -> None:
         "nvarchar(max)",
         "float",
     ]
+    counted = session.run("SELECT COUNT(*) AS n, COUNT_BIG(*) AS b FROM T")
+    assert counted.types == {"n": "int", "b": "bigint"}
     [row] = outcome.rows
     assert row[2:6] == [
         "2026-01-05T08:00:00.123000",
