@@ -14,7 +14,7 @@ import structlog
 
 from engine.engine import Engine
 from engine.model.capture_instance import CaptureInstance
-from engine.model.job import Job, JobType
+from engine.model.job import AnyJob, Job, is_capture
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
@@ -47,7 +47,7 @@ class DatabaseView:
     database: SourceDatabase
     watermarks: Watermarks
     instances: tuple[CaptureInstance, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[AnyJob, ...]
     sessions: tuple[ScanSession, ...]
     history: tuple[ScanSession, ...]
     errors: tuple[ScanError, ...]
@@ -61,7 +61,7 @@ class DatabaseView:
     @property
     def capture_job(self) -> Job | None:
         """The capture job, once a first table is enabled."""
-        return next((job for job in self.jobs if job.job_type is JobType.CAPTURE), None)
+        return next((job for job in self.jobs if is_capture(job)), None)
 
     def instance(self, capture_instance: str | None) -> CaptureInstance | None:
         """The instance of that name."""

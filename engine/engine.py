@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
@@ -12,10 +12,10 @@ from engine.errors import CdcError
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
-from engine.model.cleanup import CleanupOutcome
+from engine.model.cleanup import CleanupOutcome, RetentionOutcome
 from engine.model.column_description import ColumnDescription
 from engine.model.ddl_history import DdlHistoryRow
-from engine.model.job import Job, JobType
+from engine.model.job import AnyJob, JobRun, JobType
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 from engine.model.scan_session import ScanError, ScanSession
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 SESSIONS_SHOWN = 1000
 """Scan sessions that `Engine.scan_sessions` returns when no limit is given."""
+RUNS_SHOWN = 1000
+"""Runs of jobs that `Engine.job_history` returns when no limit is given."""
 HISTORY_SHOWN = 100_000
 """Scan sessions that `Engine.session_history` returns at most, the newest."""
 
@@ -99,7 +101,7 @@ class Engine:
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
         self._scans = Scans(control, self._databases)
-        self._cleanup = Cleanup(control, self._databases, lake, spark)
+        self._cleanup = Cleanup(control, self._databases, lake, spark, clock)
         self._status = StatusReader(control, sources, processes, clock)
 
     @classmethod
@@ -204,7 +206,7 @@ class Engine:
         on_message: Callable[[CdcError], None] | None = None,
         principal: str | None = None,
     ) -> CaptureInstance:
-        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
+        """sys.sp_cdc_enable_table; the first tracked table adds both jobs and starts capture.
 
         Returns the instance; its start_lsn is None until the capture job meets it in the log. Columns are
         captured in the order of the source table. on_message is told messages of severity 10 (22855, 22856,
@@ -235,7 +237,7 @@ class Engine:
         capture_instance: str | None,
         principal: str | None = None,
     ) -> None:
-        """sys.sp_cdc_disable_table for one instance or ``'all'``; the last tracked table drops the job.
+        """sys.sp_cdc_disable_table for one instance or ``'all'``; the last tracked table drops the jobs.
 
         The instance is gone at once from metadata and query functions; the agent removes the change
         table. Raises TableMissing, TableNotTracked, InstanceNotOfTable, TableNotUnmarked.
@@ -600,16 +602,40 @@ class Engine:
         self._callers.check_owner(database, principal)
         return self._cleanup.change_table(database, capture_instance, low_water_mark, threshold)
 
+    def cleanup(self, database: str, principal: str | None = None) -> RetentionOutcome:
+        """sys.sp_MScdc_cleanup_job: what the cleanup job does when it runs, now and for the caller.
+
+        Changes older than the job's retention go: it counts back from the last captured commit, not from
+        now. Raises JobMissing, LowEndpointNotComputed (22923), CleanupFailed (22924) where rows could not
+        be deleted, or the job is just running.
+        """
+        self._callers.check_owner(database, principal)
+        return self._cleanup.by_retention(database)
+
     # Jobs
 
-    def help_jobs(self, database: str, principal: str | None = None) -> list[Job]:
-        """sys.sp_cdc_help_jobs, with the agent's state of each.
+    def help_jobs(self, database: str, principal: str | None = None) -> list[AnyJob]:
+        """sys.sp_cdc_help_jobs, with the agent's state of each: the capture job, then the cleanup job.
 
-        The capture job, once a table is tracked. Change tables are not cleaned up in this version, so
-        there is no cleanup job: a row that nobody runs would promise what does not happen.
+        Both are added with the first tracked table and go with the last.
         """
         self._callers.check_owner(database, principal)
         return self._jobs.list(database)
+
+    def job_history(
+        self,
+        database: str,
+        job_type: str | None = None,
+        limit: int = RUNS_SHOWN,
+        principal: str | None = None,
+    ) -> Sequence[JobRun]:
+        """What a database's jobs did each time they ran, newest first: msdb's history of a job.
+
+        Only cleanup jobs have runs; what the capture job does is in `scan_sessions`. It goes with the job.
+        Raises JobTypeUnsupported.
+        """
+        self._callers.check_owner(database, principal)
+        return self._jobs.history(database, job_type, limit)
 
     def add_job(
         self,
@@ -622,15 +648,18 @@ class Engine:
         pollinginterval: int | None = None,
         retention: int | None = None,
         threshold: int | None = None,
+        schedule: str | None = None,
         principal: str | None = None,
     ) -> None:
-        """sys.sp_cdc_add_job, for a capture job that was dropped or must be there before the first table.
+        """sys.sp_cdc_add_job, for a job that was dropped or must be there before the first table.
 
-        None: 500 transactions a cycle, 10 cycles, continuous, 5 seconds. The job starts with ``start_job``
-        as soon as the agent sees it. Raises ParameterEmpty, JobTypeUnsupported, NotABit,
+        None: 500 transactions a cycle, 10 cycles, continuous, 5 seconds; for a cleanup job 4320 minutes,
+        5000 rows a statement, daily at 02:00. With ``start_job`` it starts as soon as the agent sees it: a
+        cleanup job runs once, then by its ``schedule``: cron text, empty for none, its hours in the
+        zone that the settings say (UTC by default). Raises ParameterEmpty, JobTypeUnsupported, NotABit,
         MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit, PollingIntervalOutOfRange,
-        CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, CaptureParametersForCleanup;
-        JobNotAdded (22836) where there is one; CleanupNotRun for a cleanup job, which this version lacks.
+        CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, ScheduleInvalid,
+        CaptureParametersForCleanup; JobNotAdded (22836) where there is one.
         """
         self._callers.check_owner(database, principal)
         self._jobs.add(
@@ -643,23 +672,24 @@ class Engine:
             pollinginterval,
             retention,
             threshold,
+            schedule,
         )
 
     def drop_job(self, database: str, job_type: str | None, principal: str | None = None) -> None:
-        """sys.sp_cdc_drop_job: the agent stops the job and forgets its parameters.
+        """sys.sp_cdc_drop_job: the agent stops the job and forgets its parameters and its history.
 
-        Without a job the agent still looks at the log now and then, so that the source need not keep it
-        for ever: to keep changes in the log, stop the job instead. The next table enabled adds the job
-        again. Raises ParameterEmpty, JobTypeUnsupported, JobMissing.
+        Without a capture job the agent still looks at the log now and then, so that the source need not
+        keep it for ever: to keep changes in the log, stop the job instead. The next table enabled adds it
+        again; a cleanup job only the first one. Raises ParameterEmpty, JobTypeUnsupported, JobMissing.
         """
         self._callers.check_owner(database, principal)
         self._jobs.drop(database, job_type)
 
     def start_job(self, database: str, job_type: str = JobType.CAPTURE, principal: str | None = None) -> None:
-        """sys.sp_cdc_start_job: returns when the agent says that it runs.
+        """sys.sp_cdc_start_job: returns when the agent says that it runs; a cleanup job runs once.
 
-        Raises JobTypeUnsupported, JobMissing, CaptureJobFailed, SyncTimeout; AgentNotRunning when there is
-        no agent: then the job starts with it.
+        Raises JobTypeUnsupported, JobMissing, CaptureJobFailed, CleanupFailed, SyncTimeout; AgentNotRunning
+        when there is no agent: then the job starts with it.
         """
         self._callers.check_owner(database, principal)
         self._jobs.start(database, job_type)
@@ -667,7 +697,8 @@ class Engine:
     def stop_job(self, database: str, job_type: str = JobType.CAPTURE, principal: str | None = None) -> None:
         """sys.sp_cdc_stop_job: returns when the agent says that it has stopped; the source keeps its log.
 
-        Raises JobTypeUnsupported, JobMissing, SyncTimeout.
+        A cleanup job ends after the statement that it is at, and runs again by its schedule. Raises
+        JobTypeUnsupported, JobMissing, SyncTimeout.
         """
         self._callers.check_owner(database, principal)
         self._jobs.stop(database, job_type)
@@ -682,17 +713,27 @@ class Engine:
         pollinginterval: int | None = None,
         retention: int | None = None,
         threshold: int | None = None,
+        schedule: str | None = None,
         principal: str | None = None,
     ) -> None:
         """sys.sp_cdc_change_job; None leaves a value as it is. Takes effect after stop and start.
 
+        A cleanup job starts anew with each run, and a ``schedule``, as `add_job` takes it, counts at once.
         Raises JobTypeUnsupported, JobMissing, MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
         PollingIntervalOutOfRange, CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange,
-        CaptureParametersForCleanup.
+        ScheduleInvalid, CaptureParametersForCleanup.
         """
         self._callers.check_owner(database, principal)
         self._jobs.change(
-            database, job_type, maxtrans, maxscans, continuous, pollinginterval, retention, threshold
+            database,
+            job_type,
+            maxtrans,
+            maxscans,
+            continuous,
+            pollinginterval,
+            retention,
+            threshold,
+            schedule,
         )
 
     def sync(self, database: str, timeout: float = 60.0) -> None:

@@ -391,6 +391,27 @@ class ObsoleteRowsLeft(CdcError):
     )
 
 
+class ObsoleteMappingRowsLeft(CdcError):
+    """Low endpoints have moved, but rows below them are still in cdc.lsn_time_mapping."""
+
+    number, severity = 22853, 10
+    shape = "Could not delete all obsolete rows of cdc.lsn_time_mapping: {0} The next cleanup goes on."
+
+
+class LowEndpointNotComputed(CdcError):
+    """Cleanup by retention could not tell where the change tables should begin: nothing was changed."""
+
+    number = 22923
+    shape = "The new low endpoint of database '{0}' could not be computed from retention {1}: {2}"
+
+
+class CleanupFailed(CdcError):
+    """Cleanup by retention did not do all it should; low endpoints that have moved stay moved."""
+
+    number = 22924
+    shape = "Cleaning up database '{0}' by retention failed: {1}"
+
+
 class WrapperColumnNotCaptured(CdcError):
     """The column list of a wrapper function names a column that the instance does not capture."""
 
@@ -779,13 +800,13 @@ class DemoNamesTaken(CdcError):
     )
 
 
-class CleanupNotRun(CdcError):
-    """A cleanup job is asked for, and this version's agent runs none."""
+class ScheduleInvalid(CdcError):
+    """The schedule of a cleanup job is no cron text."""
 
     number = 50015
     shape = (
-        "The cleanup job of database '{0}' was not added: the agent of this version runs none, so its "
-        "schedule would not be kept."
+        "'{0}' is not a schedule: {1}. Write it as cron has it, like '0 2 * * *' for daily at 02:00; an "
+        "empty text is no schedule."
     )
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 import tomllib
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import ByteSize, Field, SecretStr, field_validator
 from pydantic_settings import (
@@ -56,6 +57,8 @@ class Settings(BaseSettings):
     """After so long without changes, a dummy row in lsn_time_mapping keeps max_lsn moving."""
     scan_interval_floor: float = Field(default=0.1, ge=0)
     """Seconds at least between two scans when pollinginterval is 0: commits of that time share one append."""
+    schedule_zone: str = "UTC"
+    """Whose hours the schedules of cleanup jobs mean: a name of the time zone database."""
     postgres_settings: dict[str, str] = {}
     """More settings of the embedded server; they win over ours."""
     minimum_free_bytes: ByteSize = ByteSize(512 * 1024 * 1024)
@@ -71,6 +74,20 @@ class Settings(BaseSettings):
     def _resolved(cls, home: Path) -> Path:
         """One home, one spelling: processes find each other by it."""
         return home.resolve()
+
+    @field_validator("schedule_zone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"'{name}' is no time zone; write it like Europe/Berlin") from error
+        return name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of `schedule_zone`."""
+        return ZoneInfo(self.schedule_zone)
 
     @property
     def lake(self) -> str:

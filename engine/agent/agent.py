@@ -14,15 +14,17 @@ import structlog
 from engine.agent.called_scan import CalledScan, job_without_a_row
 from engine.agent.capture_job import CaptureJob
 from engine.agent.checkpoints import Checkpoints
+from engine.agent.cleanups import Cleanups
 from engine.capture.crash_points import CrashPoints
 from engine.capture.scan import Scan, ScanLimits
+from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
 from engine.errors import CdcError, ControlUnreachable, ScanAlreadyRunning, UnknownDatabase
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
-from engine.model.job import CaptureParameters, Job, JobType
+from engine.model.job import CaptureParameters, Job, is_capture, is_cleanup
 from engine.model.scan_call import ScanCall
 from engine.model.source_database import SourceDatabase
 from engine.settings import Settings
@@ -74,6 +76,15 @@ class Agent:
         self._engine_start = clock()
         self._checkpoints = Checkpoints(publisher)
         self._jobs: dict[str, CaptureJob] = {}
+        self._cleanups = Cleanups(
+            control,
+            RetentionCleanup(control, lake, publisher.spark, clock, crash, publisher.holding),
+            holder,
+            settings.lease_seconds,
+            clock,
+            settings.zone,
+        )
+        self._cleanup_waits = False
         self._tended: dict[str, float] = {}
 
     def run(self, stop: Event) -> None:
@@ -104,6 +115,7 @@ class Agent:
     def _take_news(self, listener: Listener, stop: Event) -> None:
         """Returns when a job's row changed, or after a while. Short waits, so that a stop is seen."""
         settled = all(job.alive and not job.stopping for job in self._jobs.values())
+        settled = settled and not self._cleanup_waits
         deadline = time.monotonic() + (LOOK_AGAIN if settled else LOOK_SOON)
         while not stop.is_set() and time.monotonic() < deadline:
             news = listener.wait(0.25)
@@ -122,7 +134,9 @@ class Agent:
 
     def _reconcile(self) -> None:
         """Starts what should run, stops what should not."""
-        wanted = {job.database: job for job in self._control.jobs.list() if job.job_type is JobType.CAPTURE}
+        jobs = self._control.jobs.list()
+        self._cleanup_waits = self._cleanups.reconcile([job for job in jobs if is_cleanup(job)])
+        wanted = {job.database: job for job in jobs if is_capture(job)}
         calls = self._control.calls.list()
         asked = {call.call_id for call in calls if call.wanted}
         for database, running in list(self._jobs.items()):
@@ -184,10 +198,12 @@ class Agent:
         )
 
     def _stop_all(self) -> None:
+        self._cleanups.stop()
         for job in self._jobs.values():
             job.stop()
         for job in self._jobs.values():
             job.join()
+        self._cleanups.join()
 
     # Databases without a job
 

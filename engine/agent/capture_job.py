@@ -14,6 +14,7 @@ from tenacity.stop import stop_when_event_set
 from engine.capture.scan import Scan
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
+from engine.control.renewal import renewing
 from engine.errors import CdcError, ControlUnreachable
 from engine.model.job import Job, JobState
 
@@ -134,7 +135,7 @@ class CaptureJob:
                 return
             if not self._failures:
                 self._report(JobState.STARTING, "Starting.")
-            with self._open_scan(lease) as scan, self._renewing(lease):
+            with self._open_scan(lease) as scan, renewing(self._control.leases, lease, self._lease_seconds):
                 finished = self._scan(scan)
             # Before the lease is free: what a successor reports must come later.
             self._report(JobState.STOPPED, "The one-shot scan has finished." if finished else "Stopped.")
@@ -211,26 +212,6 @@ class CaptureJob:
             self._control.leases.release(lease)
         except ControlUnreachable:
             _log.warning("lease not released; it expires", database=lease.database)
-
-    @contextmanager
-    def _renewing(self, lease: Lease) -> Iterator[None]:
-        done = Event()
-        thread = Thread(target=self._renew, args=(lease, done), name=f"{self.job.name} lease", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-
-    def _renew(self, lease: Lease, done: Event) -> None:
-        """Keeps the lease; publishing checks its token, so a lost one can do no harm."""
-        while not done.wait(self._lease_seconds / 3):
-            try:
-                if not self._control.leases.renew(lease):
-                    return
-            except ControlUnreachable:
-                _log.warning("lease not renewed", database=lease.database)
 
     def _report(self, state: JobState, message: str) -> None:
         running = None if state in (JobState.STOPPED, JobState.FAILED) else self.parameters

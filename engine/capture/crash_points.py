@@ -1,4 +1,4 @@
-"""Named places of the scan cycle where a test may kill the process.
+"""Named places of the scan cycle, and of a cleanup, where a test may kill the process.
 
 ``HIGHWATER_CRASH_AT=before_publishing`` kills at the first passage, ``before_publishing:3`` at the
 third. Nothing but SIGKILL: what a power cut or the kernel's out-of-memory killer would do.
@@ -25,13 +25,23 @@ class CrashPoint(StrEnum):
     BEFORE_CONFIRMING = "before_confirming"
 
 
+class CleanupCrashPoint(StrEnum):
+    """Where a cleanup by retention can be cut."""
+
+    BEFORE_DELETING = "before_deleting"
+    BETWEEN_STATEMENTS = "between_statements"
+
+
+Point = CrashPoint | CleanupCrashPoint
+
+
 class CrashPoints:
     """Counts passages and kills the process at the one asked for; nothing where none is."""
 
-    def __init__(self, at: CrashPoint | None = None, passage: int = 1) -> None:
+    def __init__(self, at: Point | None = None, passage: int = 1) -> None:
         self._at = at
         self._passage = passage
-        self._passed: Counter[CrashPoint] = Counter()
+        self._passed: Counter[Point] = Counter()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> CrashPoints:
@@ -40,10 +50,11 @@ class CrashPoints:
         if not asked:
             return cls()
         name, _, passage = asked.partition(":")
-        return cls(CrashPoint(name), int(passage or 1))
+        is_of_cleanup = name in CleanupCrashPoint.__members__.values()
+        return cls((CleanupCrashPoint if is_of_cleanup else CrashPoint)(name), int(passage or 1))
 
-    def reach(self, point: CrashPoint) -> None:
-        """Tells that the cycle is at ``point``: the process may end here."""
+    def reach(self, point: Point) -> None:
+        """Tells that the work is at ``point``: the process may end here."""
         self._passed[point] += 1
         if point == self._at and self._passed[point] == self._passage:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
-from engine.model.job import CaptureParameters, Job, JobType
+from engine.model.job import AnyJob, CaptureParameters, Job, JobType, is_capture
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
 
 
 def register(app: typer.Typer) -> None:
@@ -59,13 +63,19 @@ def status(
 ) -> None:
     """Show capture jobs: of one database, or of all without -d."""
     with opened(home) as engine:
-        if database is None:
-            names = [each.name for each in engine.databases() if each.is_cdc_enabled]
-        else:
-            names = [engine.database(database).name]
-        for job in (job for name in names for job in engine.help_jobs(name)):
-            if job.job_type is JobType.CAPTURE:
+        for job in jobs_of(engine, database):
+            if is_capture(job):
                 typer.echo(json.dumps(as_dict(job), ensure_ascii=False) if as_json else as_text(job))
+
+
+def jobs_of(engine: Engine, database: str | None) -> Iterator[AnyJob]:
+    """The jobs of one database, or of every enabled one without a name."""
+    if database is None:
+        names = [each.name for each in engine.databases() if each.is_cdc_enabled]
+    else:
+        names = [engine.database(database).name]
+    for name in names:
+        yield from engine.help_jobs(name)
 
 
 def as_text(job: Job) -> str:

@@ -77,7 +77,7 @@ def _database(database: Mapping[str, Any]) -> Iterator[str]:
     if database["unreachable"]:
         yield f"  {database['unreachable']}"
     for job in database["jobs"]:
-        yield f"  job {job['name']}: {job['state']} since {job['since']}"
+        yield f"  job {job['name']}: {job['state']} since {job['since']}{_schedule(job)}"
     if not database["is_cdc_enabled"]:
         return
     marks = database["watermarks"]
@@ -90,6 +90,13 @@ def _database(database: Mapping[str, Any]) -> Iterator[str]:
         start = instance["start_lsn"] or "not yet met in the log"
         table = f"{instance['source_schema']}.{instance['source_table']}"
         yield f"  {instance['capture_instance']}: {table}, from {start}"
+
+
+def _schedule(job: Mapping[str, Any]) -> str:
+    """When a cleanup job runs next, and how its last run ended."""
+    following = f", next run {job['next_run']}" if job.get("next_run") else ""
+    last = job.get("last_run")
+    return following + (f", last run {last['start_time']} {last['outcome']}" if last else "")
 
 
 def _known(value: float | None, unit: str) -> str:

@@ -11,6 +11,7 @@ import typer
 from engine.cli import (
     capture_commands,
     change_commands,
+    cleanup_commands,
     demo_commands,
     monitoring_commands,
     process_commands,
@@ -34,6 +35,7 @@ def application() -> typer.Typer:
         change_commands,
         sql_commands,
         capture_commands,
+        cleanup_commands,
         monitoring_commands,
         demo_commands,
     ):

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, literal, select, text, update
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
+from engine.control.job_runs import JobRunRepository
 from engine.control.jobs import JobRepository, remove_jobs
 from engine.control.leases import DISABLING, LeaseRepository
 from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
@@ -21,6 +22,7 @@ from engine.control.schema import databases, leases, scan_errors, scan_runs, sca
 from engine.control.sessions import SessionRepository
 from engine.control.sources import SourceRepository
 from engine.control.watermarks import WatermarkRepository
+from engine.model.job import JobType
 
 
 class ControlDatabase:
@@ -36,6 +38,7 @@ class ControlDatabase:
         self.ddl = DdlHistoryRepository(connections)
         self.watermarks = WatermarkRepository(connections)
         self.jobs = JobRepository(connections)
+        self.runs = JobRunRepository(connections)
         self.sessions = SessionRepository(connections)
         self.errors = ScanErrorRepository(connections)
         self.leases = LeaseRepository(connections)
@@ -93,10 +96,11 @@ class ControlDatabase:
 
         None before the first one. The end of one that was killed is not written down by anybody.
         """
+        capturing = (leases.c.job_type == JobType.CAPTURE, leases.c.holder != DISABLING)
         renewed = func.max(leases.c.expires - leases.c.seconds * literal(timedelta(seconds=1)))
         with self._connections.read() as connection:
             signs = [
-                connection.scalar(select(renewed).where(leases.c.holder != DISABLING)),
+                connection.scalar(select(renewed).where(*capturing)),
                 connection.scalar(select(func.max(watermarks.c.published_at))),
             ]
         return max((sign for sign in signs if sign is not None), default=None)

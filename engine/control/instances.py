@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from engine.control.connections import Connections, database_id
-from engine.control.jobs import add_capture_job, remove_jobs
+from engine.control.jobs import add_job, remove_jobs
+from engine.control.leases import Lease, hold
 from engine.control.notifications import JOBS, notify
 from engine.control.schema import (
     captured_columns,
@@ -25,7 +26,7 @@ from engine.control.schema import (
 )
 from engine.errors import CaptureInstanceExists, TooManyInstances
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
-from engine.model.job import CaptureParameters
+from engine.model.job import CaptureParameters, CleanupParameters
 from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
 
@@ -72,8 +73,16 @@ class InstanceRepository:
             return connection.execute(select(object_ids.next_value())).scalar_one()
 
     @contextmanager
-    def add(self, instance: CaptureInstance, job: CaptureParameters | None = None) -> Iterator[None]:
+    def add(
+        self,
+        instance: CaptureInstance,
+        job: CaptureParameters | None = None,
+        cleanup: CleanupParameters | None = None,
+    ) -> Iterator[None]:
         """Inserts an instance, and a wanted capture job where ``job`` is given and there is none.
+
+        The database's first instance adds a cleanup job too where ``cleanup`` is given: later ones don't,
+        for who has dropped it wants to keep changes.
 
         The transaction stays open for the body, which makes the change at the source: it commits
         after the body, and is undone when the body raises. Should this process die in between, the
@@ -82,10 +91,13 @@ class InstanceRepository:
         """
         with self._connections.begin() as connection:
             key = database_id(connection, instance.database, lock=True)
-            _check_free(_read(connection, change_tables.c.database_id == key), instance)
+            existing = _read(connection, change_tables.c.database_id == key)
+            _check_free(existing, instance)
             insert_instance(connection, key, instance)
             if job is not None:
-                add_capture_job(connection, key, job, wanted=True)
+                add_job(connection, key, job, wanted=True)
+            if cleanup is not None and not existing:
+                add_job(connection, key, cleanup, wanted=False)
             notify(connection, JOBS, instance.database)
             yield
 
@@ -121,6 +133,16 @@ class InstanceRepository:
         mine = (change_tables.c.object_id == object_id) & (change_tables.c.start_lsn < start_lsn)
         with self._connections.begin() as connection:
             connection.execute(update(change_tables).where(mine).values(start_lsn=start_lsn))
+
+    def raise_starts(self, lease: Lease, start_lsn: Lsn) -> int:
+        """Moves every low endpoint that is below ``start_lsn`` up to it, in one transaction; how many.
+
+        Instances that have not been met in the log have none. Raises LeaseLost; then nothing has moved.
+        """
+        with self._connections.begin() as connection:
+            key = hold(connection, lease.database, lease.token, lease.job_type)
+            lower = (change_tables.c.database_id == key) & (change_tables.c.start_lsn < start_lsn)
+            return connection.execute(update(change_tables).where(lower).values(start_lsn=start_lsn)).rowcount
 
     def forget_dropped(self, object_id: int) -> None:
         """The change table's folder is gone."""

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, Row, Select, case, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, case, delete, func, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
 from engine.control.notifications import JOBS, REPORTED, notify
-from engine.control.schema import cdc_jobs, databases
+from engine.control.schema import cdc_jobs, databases, job_history
 from engine.errors import JobMissing
-from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.job import (
+    CLEANUP_SCHEDULE,
+    AnyJob,
+    CaptureParameters,
+    CleanupJob,
+    CleanupParameters,
+    Job,
+    JobRun,
+    JobState,
+    JobType,
+    RunOutcome,
+)
+
+JobParameters = CaptureParameters | CleanupParameters
+_Of = TypeVar("_Of", CaptureParameters, CleanupParameters)
 
 
 class JobRepository:
@@ -26,14 +41,23 @@ class JobRepository:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def get(self, database: str, job_type: JobType = JobType.CAPTURE) -> Job | None:
+    @overload
+    def get(self, database: str, job_type: Literal[JobType.CAPTURE] = ...) -> Job | None: ...
+
+    @overload
+    def get(self, database: str, job_type: Literal[JobType.CLEANUP]) -> CleanupJob | None: ...
+
+    @overload
+    def get(self, database: str, job_type: JobType) -> AnyJob | None: ...
+
+    def get(self, database: str, job_type: JobType = JobType.CAPTURE) -> AnyJob | None:
         """One job; None when the database has none of that type."""
         query = _jobs().where(databases.c.name == database, cdc_jobs.c.job_type == job_type)
         with self._connections.read() as connection:
             row = connection.execute(query).one_or_none()
         return None if row is None else _job(row)
 
-    def list(self, database: str | None = None) -> list[Job]:
+    def list(self, database: str | None = None) -> list[AnyJob]:
         """The jobs of one database, or of all, by database and job type."""
         query = _jobs().order_by(databases.c.name, cdc_jobs.c.job_type)
         if database is not None:
@@ -41,15 +65,37 @@ class JobRepository:
         with self._connections.read() as connection:
             return [_job(row) for row in connection.execute(query)]
 
-    def add(self, database: str, parameters: CaptureParameters, *, wanted: bool) -> None:
-        """A capture job where the database has none yet."""
-        with self._connections.begin() as connection:
-            add_capture_job(connection, database_id(connection, database), parameters, wanted=wanted)
-            notify(connection, JOBS, database)
+    def add(
+        self,
+        database: str,
+        parameters: JobParameters,
+        *,
+        wanted: bool,
+        schedule: str | None = CLEANUP_SCHEDULE,
+    ) -> bool:
+        """A job where the database has none of its type yet; False where it has.
 
-    def change(self, job: Job, parameters: CaptureParameters) -> None:
+        schedule: of a cleanup job, as `Job.schedule`.
+        """
+        with self._connections.begin() as connection:
+            key = database_id(connection, database)
+            added = add_job(connection, key, parameters, wanted=wanted, schedule=schedule)
+            notify(connection, JOBS, database)
+        return added
+
+    def change(self, job: AnyJob, parameters: JobParameters) -> None:
         """Other parameters, which take effect when the job starts next. Raises JobMissing."""
         self._set(job.database, job.job_type, JOBS, **_columns(parameters))
+
+    def reschedule(self, database: str, schedule: str | None) -> None:
+        """Another schedule for the cleanup job, counted from now on. Raises JobMissing."""
+        self._set(database, JobType.CLEANUP, JOBS, schedule=schedule, next_run=None)
+
+    def expect(self, job: CleanupJob, next_run: datetime) -> None:
+        """When the job runs next by the schedule that it had; nothing where that was changed meanwhile."""
+        mine = (cdc_jobs.c.job_id == job.job_id, cdc_jobs.c.schedule == job.schedule)
+        with self._connections.begin() as connection:
+            connection.execute(update(cdc_jobs).where(*mine).values(next_run=next_run))
 
     def remove(self, database: str, job_type: JobType = JobType.CAPTURE) -> None:
         """Drops a job; none is no error."""
@@ -64,19 +110,23 @@ class JobRepository:
         """Asks the agent to run the job, or to stop it. Raises JobMissing."""
         self._set(database, job_type, JOBS, wanted=wanted)
 
-    def report(self, job_id: UUID, state: JobState, message: str, running: CaptureParameters | None) -> None:
-        """What the agent says of a job; ``since`` moves when the state does. A dropped job is no error."""
-        changed = case((cdc_jobs.c.state != state, func.clock_timestamp()), else_=cdc_jobs.c.since)
-        statement = (
-            update(cdc_jobs)
-            .where(cdc_jobs.c.job_id == job_id, databases.c.database_id == cdc_jobs.c.database_id)
-            .values(state=state, message=message, since=changed, **_columns(running, "running_"))
-            .returning(databases.c.name)
+    def stop(self, database: str, job_type: JobType) -> None:
+        """Asks the agent to stop the run that it is in, and not to begin one that was asked for."""
+        is_running = cdc_jobs.c.state == JobState.RUNNING
+        self._set(
+            database,
+            job_type,
+            JOBS,
+            wanted=False,
+            state=case((is_running, JobState.STOPPING.value), else_=cdc_jobs.c.state),
+            since=case((is_running, func.clock_timestamp()), else_=cdc_jobs.c.since),
+            message=case((is_running, "Stops after its statement."), else_=cdc_jobs.c.message),
         )
+
+    def report(self, job_id: UUID, state: JobState, message: str, running: JobParameters | None) -> None:
+        """What the agent says of a job; ``since`` moves when the state does. A dropped job is no error."""
         with self._connections.begin() as connection:
-            database = connection.scalar(statement)
-            if database is not None:
-                notify(connection, REPORTED, database)
+            report(connection, job_id, state, message, running)
 
     def _set(self, database: str, job_type: JobType, channel: str, **values: Any) -> None:
         with self._connections.begin() as connection:
@@ -87,19 +137,45 @@ class JobRepository:
             notify(connection, channel, database)
 
 
-def add_capture_job(connection: Connection, key: int, parameters: CaptureParameters, *, wanted: bool) -> None:
-    """Inserts a capture job into the caller's transaction where the database has none."""
+def report(
+    connection: Connection, job_id: UUID, state: JobState, message: str, running: JobParameters | None
+) -> None:
+    """What the agent says of a job, in the caller's transaction."""
+    changed = case((cdc_jobs.c.state != state, func.clock_timestamp()), else_=cdc_jobs.c.since)
+    statement = (
+        update(cdc_jobs)
+        .where(cdc_jobs.c.job_id == job_id, databases.c.database_id == cdc_jobs.c.database_id)
+        .values(state=state, message=message, since=changed, **_running(running))
+        .returning(databases.c.name)
+    )
+    database = connection.scalar(statement)
+    if database is not None:
+        notify(connection, REPORTED, database)
+
+
+def add_job(
+    connection: Connection,
+    key: int,
+    parameters: JobParameters,
+    *,
+    wanted: bool,
+    schedule: str | None = CLEANUP_SCHEDULE,
+) -> bool:
+    """Inserts a job into the caller's transaction; False where the database has one of its type."""
+    job_type = JobType.CAPTURE if isinstance(parameters, CaptureParameters) else JobType.CLEANUP
     values = {
         "database_id": key,
-        "job_type": JobType.CAPTURE,
+        "job_type": job_type,
         "job_id": uuid4(),
         "wanted": wanted,
         "state": JobState.STOPPED,
         "since": datetime.now(UTC),
-        "message": "The agent has not started it yet." if wanted else "Not started.",
+        "message": "The agent has not started it yet." if wanted else _NOT_STARTED[job_type],
+        "schedule": schedule if job_type is JobType.CLEANUP else None,
         **_columns(parameters),
     }
-    connection.execute(insert(cdc_jobs).values(values).on_conflict_do_nothing())
+    new = insert(cdc_jobs).values(values).on_conflict_do_nothing()
+    return connection.scalar(new.returning(cdc_jobs.c.job_id)) is not None
 
 
 def remove_jobs(connection: Connection, key: int) -> None:
@@ -107,31 +183,74 @@ def remove_jobs(connection: Connection, key: int) -> None:
     connection.execute(delete(cdc_jobs).where(cdc_jobs.c.database_id == key))
 
 
-_PARAMETERS = ("maxtrans", "maxscans", "continuous", "pollinginterval")
+_NOT_STARTED = {JobType.CAPTURE: "Not started.", JobType.CLEANUP: "It has not run yet."}
 
 
-def _columns(parameters: CaptureParameters | None, prefix: str = "") -> dict[str, int | bool | None]:
-    return {prefix + name: None if parameters is None else getattr(parameters, name) for name in _PARAMETERS}
+def _columns(parameters: JobParameters, prefix: str = "") -> dict[str, int | bool]:
+    return {prefix + field.name: getattr(parameters, field.name) for field in fields(parameters)}
 
 
-def _parameters(values: Sequence[Any]) -> CaptureParameters | None:
-    return None if values[0] is None else CaptureParameters(*values)
+def _running(parameters: JobParameters | None) -> Mapping[str, int | bool | None]:
+    """Every column of what a job runs with: those of the other type are NULL."""
+    names = [
+        f"running_{field.name}" for kind in (CaptureParameters, CleanupParameters) for field in fields(kind)
+    ]
+    return dict.fromkeys(names) | ({} if parameters is None else _columns(parameters, "running_"))
 
 
 def _jobs() -> Select[Any]:
-    return select(cdc_jobs, databases.c.name).join(databases)
+    """Jobs, each with its newest run."""
+    runs = (
+        select(job_history)
+        .where(job_history.c.job_id == cdc_jobs.c.job_id)
+        .order_by(job_history.c.run_id.desc())
+        .limit(1)
+        .lateral("newest")
+    )
+    newest = [
+        runs.c.start_time,
+        runs.c.end_time,
+        runs.c.outcome,
+        runs.c.message.label("outcome_message"),
+        runs.c.deleted_rows,
+    ]
+    return select(cdc_jobs, databases.c.name, *newest).join(databases).outerjoin(runs, true())
 
 
-def _job(row: Row[Any]) -> Job:
-    configured = _parameters([getattr(row, name) for name in _PARAMETERS])
+def _job(row: Row[Any]) -> AnyJob:
+    if row.job_type == JobType.CLEANUP:
+        return _job_of(CleanupParameters, row)
+    return _job_of(CaptureParameters, row)
+
+
+def _job_of(kind: type[_Of], row: Row[Any]) -> Job[_Of]:
+    configured = _parameters(kind, row)
+    assert configured is not None, "a job's row has its parameters"
     return Job(
         job_id=row.job_id,
         database=row.name,
         job_type=JobType(row.job_type),
-        configured=configured or CaptureParameters(),
-        running=_parameters([getattr(row, f"running_{name}") for name in _PARAMETERS]),
+        configured=configured,
+        running=_parameters(kind, row, "running_"),
         wanted=row.wanted,
         state=JobState(row.state),
         since=row.since,
         message=row.message,
+        schedule=row.schedule,
+        next_run=row.next_run,
+        last_run=_last_run(row),
+    )
+
+
+def _parameters(kind: type[_Of], row: Row[Any], prefix: str = "") -> _Of | None:
+    values = [getattr(row, prefix + field.name) for field in fields(kind)]
+    return None if values[0] is None else kind(*values)
+
+
+def _last_run(row: Row[Any]) -> JobRun | None:
+    if row.start_time is None:
+        return None
+    outcome = RunOutcome(row.outcome)
+    return JobRun(
+        JobType(row.job_type), row.start_time, row.end_time, outcome, row.outcome_message, row.deleted_rows
     )

@@ -1,15 +1,17 @@
-"""Leases: one capture process for a database, ever (error 22903 for a second)."""
+"""Leases: one capture process for a database, ever (error 22903 for a second), and one that cleans it up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import BigInteger, case, cast, func, literal, or_, select, update
+from sqlalchemy import BigInteger, Connection, case, cast, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
 from engine.control.schema import databases, leases
+from engine.errors import LeaseLost
+from engine.model.job import JobType
 
 DISABLING = "sp_cdc_disable_db"
 """Holder of a lease that keeps agents away while a database is disabled."""
@@ -17,7 +19,7 @@ DISABLING = "sp_cdc_disable_db"
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to capture a database. ``token`` grows with each holder: an older one publishes nothing.
+    """The right to run a database's job. ``token`` grows with each holder: an older one changes nothing.
 
     ``expires`` is by the control server's clock, UTC.
     """
@@ -26,6 +28,7 @@ class Lease:
     holder: str
     token: int
     expires: datetime
+    job_type: JobType = JobType.CAPTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ class LeaseRepository:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def acquire(self, database: str, holder: str, seconds: int) -> Lease | None:
+    def acquire(
+        self, database: str, holder: str, seconds: int, job_type: JobType = JobType.CAPTURE
+    ) -> Lease | None:
         """Takes the lease when it is free, expired or the same holder's; None while another holds it.
 
         Every acquisition has a new, higher token. Raises UnknownDatabase.
@@ -53,6 +58,7 @@ class LeaseRepository:
             expires = func.clock_timestamp() + literal(timedelta(seconds=seconds))
             new = insert(leases).values(
                 database_id=database_id(connection, database),
+                job_type=job_type,
                 holder=holder,
                 # Above every token of a database that had this name and was forgotten.
                 token=cast(func.extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger),
@@ -60,7 +66,7 @@ class LeaseRepository:
                 expires=expires,
             )
             statement = new.on_conflict_do_update(
-                index_elements=[leases.c.database_id],
+                index_elements=[leases.c.database_id, leases.c.job_type],
                 set_={
                     "holder": holder,
                     "token": leases.c.token + 1,
@@ -70,7 +76,7 @@ class LeaseRepository:
                 where=or_(leases.c.holder == holder, leases.c.expires <= func.clock_timestamp()),
             ).returning(leases.c.token, leases.c.expires)
             row = connection.execute(statement).one_or_none()
-        return None if row is None else Lease(database, holder, row.token, row.expires)
+        return None if row is None else Lease(database, holder, row.token, row.expires, job_type)
 
     def renew(self, lease: Lease) -> bool:
         """Prolongs a lease by its seconds; False when another has taken it since."""
@@ -82,15 +88,36 @@ class LeaseRepository:
         self._set(lease, func.clock_timestamp())
 
     def list(self) -> list[LeaseState]:
-        """Every lease there was, by database."""
+        """Every lease to capture there was, by database."""
         current = case((leases.c.expires > func.clock_timestamp(), True), else_=False)
         query = select(databases.c.name, leases.c.holder, leases.c.expires, current).join(databases)
+        query = query.where(leases.c.job_type == JobType.CAPTURE).order_by(databases.c.name)
         with self._connections.read() as connection:
-            rows = connection.execute(query.order_by(databases.c.name)).all()
+            rows = connection.execute(query).all()
         return [LeaseState(*row) for row in rows]
 
     def _set(self, lease: Lease, expires: object) -> bool:
         key = select(databases.c.database_id).where(databases.c.name == lease.database).scalar_subquery()
-        mine = (leases.c.database_id == key, leases.c.token == lease.token)
+        mine = (
+            leases.c.database_id == key,
+            leases.c.job_type == lease.job_type,
+            leases.c.token == lease.token,
+        )
         with self._connections.begin() as connection:
             return connection.execute(update(leases).where(*mine).values(expires=expires)).rowcount == 1
+
+
+def hold(connection: Connection, database: str, token: int, job_type: JobType = JobType.CAPTURE) -> int:
+    """Locks a lease until the caller's transaction ends; returns the database's id.
+
+    A successor waits for that. Raises LeaseLost when the token is no longer the lease's.
+    """
+    lease = connection.execute(
+        select(leases.c.database_id, leases.c.token)
+        .join(databases)
+        .where(databases.c.name == database, leases.c.job_type == job_type)
+        .with_for_update(of=leases)
+    ).one_or_none()
+    if lease is None or lease.token != token:
+        raise LeaseLost(database, token)
+    return int(lease.database_id)

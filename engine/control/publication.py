@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections
 from engine.control.ddl_history import record_ddl
 from engine.control.instances import alter_instance, end_instances, recognise_instance
+from engine.control.leases import hold
 from engine.control.notifications import PUBLISHED, notify
-from engine.control.schema import databases, leases, watermarks
+from engine.control.schema import watermarks
 from engine.control.sessions import save_session
-from engine.errors import LeaseLost
 from engine.model.capture_instance import CaptureInstance
 from engine.model.ddl_history import DdlEntry
 from engine.model.lsn import Lsn
@@ -55,7 +55,7 @@ def publish(connections: Connections, publication: Publication) -> None:
     keeps a successor waiting until this transaction has ended.
     """
     with connections.begin() as connection:
-        key = _guard(connection, publication)
+        key = hold(connection, publication.database, publication.token)
         for instance in publication.recognised:
             recognise_instance(connection, key, instance)
         for instance in publication.altered:
@@ -67,19 +67,6 @@ def publish(connections: Connections, publication: Publication) -> None:
         if publication.session is not None:
             save_session(connection, key, publication.session)
         notify(connection, PUBLISHED, publication.database)
-
-
-def _guard(connection: Connection, publication: Publication) -> int:
-    """Locks the lease; returns the database's id. Raises LeaseLost."""
-    lease = connection.execute(
-        select(leases.c.database_id, leases.c.token)
-        .join(databases)
-        .where(databases.c.name == publication.database)
-        .with_for_update(of=leases)
-    ).one_or_none()
-    if lease is None or lease.token != publication.token:
-        raise LeaseLost(publication.database, publication.token)
-    return int(lease.database_id)
 
 
 def _raise_watermarks(connection: Connection, key: int, publication: Publication) -> None:

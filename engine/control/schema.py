@@ -92,6 +92,24 @@ cdc_jobs = Table(
     Column("running_maxscans", Integer),
     Column("running_continuous", Boolean),
     Column("running_pollinginterval", BigInteger),
+    Column("running_retention", BigInteger),
+    Column("running_threshold", BigInteger),
+    Column("schedule", Text),
+    Column("next_run", INSTANT),
+    schema="dbo",
+)
+
+job_history = Table(
+    "job_history",
+    metadata,
+    Column("run_id", BigInteger, primary_key=True, autoincrement=True),
+    Column("job_id", Uuid, ForeignKey("dbo.cdc_jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("start_time", INSTANT, nullable=False),
+    Column("end_time", INSTANT),
+    Column("outcome", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("deleted_rows", BigInteger, nullable=False),
+    Index("job_history_job", "job_id", "run_id"),
     schema="dbo",
 )
 
@@ -99,6 +117,7 @@ leases = Table(
     "leases",
     metadata,
     _database_key(),
+    Column("job_type", Text, primary_key=True, server_default="capture"),
     Column("holder", Text, nullable=False),
     Column("token", BigInteger, nullable=False),
     Column("seconds", Integer, nullable=False),

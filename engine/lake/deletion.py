@@ -7,7 +7,7 @@ Spark Connect as well: only SQL is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -16,28 +16,36 @@ from engine.lake.sql_text import delta_table, quoted
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN
 from engine.model.lsn import Lsn
 
-_LSN = quoted(START_LSN)
-_KEY = tuple(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))
+CHANGE_KEY = (START_LSN, COMMAND_ID, SEQVAL, OPERATION)
+"""What orders the rows of a change table, its commit LSN first."""
+MAPPING_KEY = ("start_lsn",)
+"""The same of cdc.lsn_time_mapping."""
+
+MOST_ROWS = 2**31 - 1
+"""More than these a LIMIT cannot say."""
 
 
-def delete_below(spark: SparkSession, path: str, watermark: Lsn, threshold: int) -> Iterator[int]:
-    """Deletes the rows of a change table whose commit LSN is below ``watermark``.
+def delete_below(
+    spark: SparkSession, path: str, watermark: Lsn, threshold: int, key: Sequence[str] = CHANGE_KEY
+) -> Iterator[int]:
+    """Deletes the rows of a change table, or of another with such a ``key``, below ``watermark``.
 
     Each step is one statement and gives the number of rows that it deleted: of whole files first, then
     at most ``threshold``. Nothing obsolete: no step. Raises LakeFailed; what went before stays deleted.
     """
     with jvm_failures():
         table = delta_table(path)
-        obsolete = f"{_LSN} < '{watermark}'"
-        if boundary := _whole_files_below(spark, table, watermark):
-            yield from _delete(spark, table, f"{_LSN} < '{boundary}'")
-        while condition := _next_batch(spark, table, obsolete, threshold):
+        order = [quoted(name) for name in key]
+        if boundary := _whole_files_below(spark, table, order[0], watermark):
+            yield from _delete(spark, table, f"{order[0]} < '{boundary}'")
+        obsolete = f"{order[0]} < '{watermark}'"
+        while condition := _next_batch(spark, table, order, obsolete, threshold):
             yield from _delete(spark, table, condition)
 
 
-def _whole_files_below(spark: SparkSession, table: str, watermark: Lsn) -> str | None:
+def _whole_files_below(spark: SparkSession, table: str, lsn: str, watermark: Lsn) -> str | None:
     """The LSN below which whole files lie; None where every file with obsolete rows has others too."""
-    files = f"SELECT min({_LSN}) AS first, max({_LSN}) AS last FROM {table} GROUP BY _metadata.file_path"
+    files = f"SELECT min({lsn}) AS first, max({lsn}) AS last FROM {table} GROUP BY _metadata.file_path"
     # Without a file that has both, all obsolete rows are in whole files.
     row = spark.sql(
         f"SELECT min(first) FILTER (WHERE last >= '{watermark}'), min(first) FROM ({files})"
@@ -51,10 +59,12 @@ def _whole_files_below(spark: SparkSession, table: str, watermark: Lsn) -> str |
     return str(shared) if shared > oldest else None
 
 
-def _next_batch(spark: SparkSession, table: str, obsolete: str, threshold: int) -> str | None:
+def _next_batch(
+    spark: SparkSession, table: str, order: Sequence[str], obsolete: str, threshold: int
+) -> str | None:
     """A condition for the first ``threshold`` obsolete rows in log order; None without any."""
-    key = ", ".join(_KEY)
-    oldest = f"SELECT {key} FROM {table} WHERE {obsolete} ORDER BY {key} LIMIT {threshold}"
+    key = ", ".join(order)
+    oldest = f"SELECT {key} FROM {table} WHERE {obsolete} ORDER BY {key} LIMIT {min(threshold, MOST_ROWS)}"
     row = spark.sql(f"SELECT max(struct({key})) AS last FROM ({oldest})").first()
     if row is None or row.last is None:
         return None

@@ -38,6 +38,13 @@ COMMITS_A_CHECKPOINT = 100
 
 _ENTRIES_TO_TRY = 20
 
+_ISOLATION, _APPENDS_PASS = "delta.isolationLevel", "WriteSerializable"
+"""Cleanup deletes rows while capture appends others: by default either would fail on the other's commit.
+
+What is appended is above every watermark, so the order of the two does not matter. Delta knows the
+level, though its SQL does not let it be set.
+"""
+
 _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
 
@@ -69,6 +76,8 @@ class DeltaTables:
             return True
         found = StructType.fromJson(json.loads(newest.metadata().schemaString()))
         _check_columns(path, found, wanted)
+        if not newest.metadata().configuration().contains(_ISOLATION):
+            self._isolate(log)
         return False
 
     def alter(self, path: str, schema: pa.Schema, commit: int, command: int) -> int | None:
@@ -161,6 +170,14 @@ class DeltaTables:
     def _log(self, path: str) -> Any:
         self._jvm.enter()
         return self._jvm.delta_log_object.forTable(self._jvm.session, path)
+
+    def _isolate(self, log: Any) -> None:
+        """Gives a table of an earlier version the isolation that new ones have."""
+        transaction = log.startTransaction()
+        metadata = json.loads(transaction.metadata().json())
+        metadata["metaData"]["configuration"][_ISOLATION] = _APPENDS_PASS
+        transaction.updateMetadata(self._jvm.action(json.dumps(metadata)), False)
+        transaction.commit(self._jvm.as_seq([]), self._jvm.write)
 
     def _create(self, log: Any, schema: StructType) -> None:
         """What CREATE TABLE does, without the planning around it, which costs ten times as much."""
@@ -292,6 +309,7 @@ def _properties(schema: StructType) -> dict[str, str]:
         "delta.dataSkippingStatsColumns": ",".join(skipping),
         # Checkpoints are the agent's, off the hot path: one in a commit costs five times the commit.
         "delta.checkpointInterval": "1000000",
+        _ISOLATION: _APPENDS_PASS,
     }
     if any(_NEEDS_MAPPING & set(name) for name in schema.names):
         properties["delta.columnMapping.mode"] = "name"

@@ -8,10 +8,12 @@ same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Lock
+from threading import Lock, RLock
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +73,7 @@ class Publisher:
     def __init__(
         self, spark: SparkSession, threads: int = 2, fsync: bool = True, through_spark: bool = False
     ) -> None:
+        self.spark = spark
         self._tables = DeltaTables(spark)
         # Kept for good: a thread's first call to the JVM opens a connection and a thread there.
         self._pool = ThreadPoolExecutor(threads, "publisher")
@@ -78,6 +81,18 @@ class Publisher:
         self._through_spark = through_spark
         self._positions: dict[str, tuple[int, TablePosition]] = {}  # with the version that has it
         self._lock = Lock()
+        self._exclusive: defaultdict[str, RLock] = defaultdict(RLock)
+
+    @contextmanager
+    def holding(self, path: str) -> Iterator[None]:
+        """While it is open, the table is neither dropped nor converted: for statements of others on it.
+
+        A statement that ends on a table that is gone would leave half a table behind.
+        """
+        with self._lock:
+            exclusive = self._exclusive[path]
+        with exclusive:
+            yield
 
     def create(self, path: str, schema: pa.Schema) -> None:
         """An empty Delta table, unless it is there. Raises ChangeTableDiffers when its columns are others."""
@@ -90,18 +105,20 @@ class Publisher:
 
         Raises ChangeTableDiffers when its columns are others, ColumnNotConverted when values do not fit.
         """
-        position = self.position(path)
-        version = self._tables.alter(path, schema, position.commit, position.command)
-        if version is not None:
-            with self._lock:
-                self._positions[path] = (version, position)
+        with self.holding(path):
+            position = self.position(path)
+            version = self._tables.alter(path, schema, position.commit, position.command)
+            if version is not None:
+                with self._lock:
+                    self._positions[path] = (version, position)
         return version is not None
 
     def drop(self, path: str) -> bool:
         """Removes the table and its files; False when it is not there."""
-        with self._lock:
-            self._positions.pop(path, None)
-        return self._tables.drop(path)
+        with self.holding(path):
+            with self._lock:
+                self._positions.pop(path, None)
+            return self._tables.drop(path)
 
     def position(self, path: str) -> TablePosition:
         """Up to where the table has the log; (0, 0) for an empty one. Read once, then known."""

@@ -1,4 +1,4 @@
-"""What sys.sp_cdc_cleanup_change_table did."""
+"""What cleanup did: of one change table, or by retention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.model.lsn import Lsn
 
 @dataclass(frozen=True, slots=True)
 class CleanupOutcome:
-    """The low endpoint afterwards, and the rows deleted below it.
+    """sys.sp_cdc_cleanup_change_table: the low endpoint afterwards, and the rows deleted below it.
 
     ``cleanup_failed`` is the original's @fCleanupFailed: the low endpoint has moved, but some obsolete rows
     are still there; ``message`` then says why. Cleaning up again with NULL goes on.
@@ -19,3 +19,18 @@ class CleanupOutcome:
     deleted_rows: int
     cleanup_failed: bool = False
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOutcome:
+    """A cleanup by retention: the low endpoint it computed, and the rows it deleted below that.
+
+    low_endpoint: None where nothing has been captured yet. deleted_rows: of change tables and of
+    cdc.lsn_time_mapping. stopped: it was told to end before it was done. failures: what could not be
+    deleted, as lines of errors; low endpoints have moved all the same.
+    """
+
+    low_endpoint: Lsn | None
+    deleted_rows: int
+    stopped: bool = False
+    failures: tuple[str, ...] = ()

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from engine.errors import CapturedColumnChanged, DdlNotProcessed, LogBroken, OldRowsMissing
+from engine.errors import (
+    CapturedColumnChanged,
+    CleanupFailed,
+    DdlNotProcessed,
+    LogBroken,
+    LowEndpointNotComputed,
+    ObsoleteMappingRowsLeft,
+    ObsoleteRowsLeft,
+    OldRowsMissing,
+)
 from engine.model.capture_instance import CaptureInstance
-from engine.model.job import Job, JobState, JobType
+from engine.model.job import AnyJob, CleanupJob, Job, JobState, is_capture, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
@@ -20,6 +29,9 @@ from engine.sources.base import GONE, SlotState, SourceProblem
 START_AGENT = "highwater start"
 _ENDED_BY_ENABLING_AGAIN = {CapturedColumnChanged.number, OldRowsMissing.number, DdlNotProcessed.number}
 """Errors that a scan meets again whenever it reads the same log, until the instance is gone."""
+_OF_CLEANUP = {
+    each.number for each in (LowEndpointNotComputed, CleanupFailed, ObsoleteRowsLeft, ObsoleteMappingRowsLeft)
+}
 LOOK_INTO_START = "highwater doctor"
 
 
@@ -67,7 +79,7 @@ class DatabaseFacts:
 
     database: SourceDatabase
     instances: Sequence[CaptureInstance]
-    jobs: Sequence[Job]
+    jobs: Sequence[AnyJob]
     watermarks: Watermarks
     latest: ScanSession | None
     errors: Sequence[ScanError]
@@ -80,7 +92,12 @@ class DatabaseFacts:
     @property
     def capture_job(self) -> Job | None:
         """The capture job, once a first table is enabled."""
-        return next((job for job in self.jobs if job.job_type is JobType.CAPTURE), None)
+        return next((job for job in self.jobs if is_capture(job)), None)
+
+    @property
+    def cleanup_job(self) -> CleanupJob | None:
+        """The cleanup job, unless it was dropped."""
+        return next((job for job in self.jobs if is_cleanup(job)), None)
 
 
 def verdict_of(findings: Sequence[Finding]) -> Verdict:
@@ -120,6 +137,7 @@ def _of_database(
     yield from _tracking(facts)
     yield from _slot(facts, limits)
     yield from _job(facts, agent_is_alive)
+    yield from _cleanup(facts)
     if agent_is_alive:
         yield from _stalled(facts, now, limits)
         yield from _latency(facts, limits)
@@ -215,6 +233,14 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
         yield Finding(Verdict.ATTENTION, f"Capture of {name}", job.message, job.since, "highwater status")
 
 
+def _cleanup(facts: DatabaseFacts) -> Iterator[Finding]:
+    """A cleanup job rests between its runs: only how the last one ended says anything."""
+    job, name = facts.cleanup_job, facts.database.name
+    if job is not None and job.state is JobState.FAILED:
+        fix = f"highwater cleanup start -d {shlex.quote(name)}"
+        yield Finding(Verdict.ATTENTION, f"Cleanup of {name}", job.message, job.since, fix)
+
+
 def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds) -> Iterator[Finding]:
     """Stalled looks like idle from inside: the source's log goes on, and what is published does not."""
     job, marks = facts.capture_job, facts.watermarks
@@ -252,7 +278,8 @@ def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
 
 
 def _after_failure(facts: DatabaseFacts) -> str:
-    newest = facts.errors[-1] if facts.errors else None
+    of_scans = [error for error in facts.errors if error.error_number not in _OF_CLEANUP]
+    newest = of_scans[-1] if of_scans else None
     if newest is not None and newest.error_number == LogBroken.number:
         return _begin_anew(facts)
     if newest is not None and newest.error_number in _ENDED_BY_ENABLING_AGAIN:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from engine.control import ControlDatabase
 from engine.errors import CdcError, SourceUnreachable
-from engine.model.job import CaptureParameters, Job
+from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, JobRun, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 from engine.model.source_database import SourceDatabase
@@ -43,7 +43,7 @@ class DatabaseStatus:
     """One database. Jobs are as they really are, not as a dead agent left them."""
 
     facts: DatabaseFacts
-    jobs: tuple[Job, ...]
+    jobs: tuple[AnyJob, ...]
 
     @property
     def name(self) -> str:
@@ -246,8 +246,8 @@ def _database(database: DatabaseStatus, now: datetime) -> dict[str, Any]:
     }
 
 
-def _job(job: Job) -> dict[str, Any]:
-    return {
+def _job(job: AnyJob) -> dict[str, Any]:
+    facts = {
         "job_id": str(job.job_id),
         "name": job.name,
         "job_type": str(job.job_type),
@@ -258,14 +258,26 @@ def _job(job: Job) -> dict[str, Any]:
         "configured": _parameters(job.configured),
         "running": None if job.running is None else _parameters(job.running),
     }
+    if is_cleanup(job):
+        facts |= {
+            "schedule": job.schedule,
+            "next_run": _text(job.next_run),
+            "last_run": None if job.last_run is None else _run(job.last_run),
+        }
+    return facts
 
 
-def _parameters(parameters: CaptureParameters) -> dict[str, int | bool]:
+def _parameters(parameters: CaptureParameters | CleanupParameters) -> dict[str, int | bool]:
+    return asdict(parameters)
+
+
+def _run(run: JobRun) -> dict[str, Any]:
     return {
-        "maxtrans": parameters.maxtrans,
-        "maxscans": parameters.maxscans,
-        "continuous": parameters.continuous,
-        "pollinginterval": parameters.pollinginterval,
+        "start_time": run.start_time.isoformat(),
+        "end_time": _text(run.end_time),
+        "outcome": str(run.outcome),
+        "message": run.message,
+        "deleted_rows": run.deleted_rows,
     }
 
 

@@ -1,15 +1,20 @@
-"""Cleaning up a change table (reference/procedures.md, 4): the low endpoint moves first, then rows go."""
+"""Cleaning up (reference/procedures.md, 3 and 4): low endpoints move first, then rows go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import structlog
 
 from engine.control import ControlDatabase
+from engine.control.renewal import renewing
 from engine.errors import (
     CdcError,
+    CleanupFailed,
+    JobMissing,
     LowWatermarkNotMapped,
     LowWatermarkOutsideTimeline,
     ObjectDenied,
@@ -18,7 +23,7 @@ from engine.errors import (
 )
 from engine.lake.tables import Lake
 from engine.model.capture_instance import CaptureInstance
-from engine.model.cleanup import CleanupOutcome
+from engine.model.cleanup import CleanupOutcome, RetentionOutcome
 from engine.model.job import JobType
 from engine.model.lsn import Lsn
 from engine.procedures.databases import Databases
@@ -31,10 +36,12 @@ _log = structlog.get_logger(__name__)
 
 THRESHOLD = 5000
 """Rows that one statement deletes at most, unless another number is given."""
+LEASE_SECONDS = 10
+"""How long a caller that died keeps others from cleaning up."""
 
 
 class Cleanup:
-    """Cleans up change tables."""
+    """Cleans up change tables: one, or all of a database by retention."""
 
     def __init__(
         self,
@@ -42,11 +49,13 @@ class Cleanup:
         databases: Databases,
         lake: Lake,
         spark: Callable[[], SparkSession],
+        clock: Callable[[], datetime],
     ) -> None:
         self._control = control
         self._databases = databases
         self._lake = lake
         self._spark = spark
+        self._clock = clock
 
     def change_table(
         self, database: str, capture_instance: str, low_water_mark: Lsn | None, threshold: int
@@ -66,6 +75,31 @@ class Cleanup:
         if low_water_mark is not None:
             low = self._move(instance, low_water_mark)
         return CleanupOutcome(low, 0) if low is None else self._delete(instance, low, threshold)
+
+    def by_retention(self, database: str) -> RetentionOutcome:
+        """sys.sp_MScdc_cleanup_job, in the caller's process: with the parameters of the cleanup job's row.
+
+        Under the same lease as the agent's run. Raises JobMissing, LowEndpointNotComputed, CleanupFailed.
+        """
+        name = self._databases.enabled(database).name
+        job = self._control.jobs.get(name, JobType.CLEANUP)
+        if job is None:
+            raise JobMissing(JobType.CLEANUP, name)
+        from engine.cleanup.run import RetentionCleanup  # imports pyspark
+
+        leases = self._control.leases
+        lease = leases.acquire(name, f"sp_MScdc_cleanup_job {uuid4()}", LEASE_SECONDS, JobType.CLEANUP)
+        if lease is None:
+            raise CleanupFailed(name, f"{job.name} runs already.")
+        try:
+            with renewing(leases, lease, LEASE_SECONDS):
+                cleanup = RetentionCleanup(self._control, self._lake, self._spark(), self._clock)
+                outcome = cleanup.run(lease, job.configured)
+        finally:
+            leases.release(lease)
+        if outcome.failures:
+            raise CleanupFailed(name, " ".join(outcome.failures))
+        return outcome
 
     def _move(self, instance: CaptureInstance, wanted: Lsn) -> Lsn:
         """Moves the low endpoint; of transactions that ended at one time, the first is taken.

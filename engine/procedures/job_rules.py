@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from engine.errors import (
     CaptureParametersForCleanup,
@@ -15,11 +16,14 @@ from engine.errors import (
     PollingIntervalOutOfRange,
     PollingWithoutContinuous,
     RetentionOutOfRange,
+    ScheduleInvalid,
     ThresholdOutOfRange,
 )
-from engine.model.job import CaptureParameters, JobType
+from engine.model.job import CaptureParameters, CleanupParameters, JobType
+from engine.model.schedule import ScheduleUnreadable, next_run
 
 LARGEST_INT = 2**31 - 1
+LARGEST_BIGINT = 2**63 - 1
 LONGEST_POLLINGINTERVAL = 86399
 """Seconds: just under a day."""
 LONGEST_RETENTION = 52594800
@@ -107,18 +111,45 @@ def check_capture_parameters(
         raise PollingIntervalOutOfRange
 
 
+def cleanup_changed(
+    parameters: CleanupParameters, retention: int | None = None, threshold: int | None = None
+) -> CleanupParameters:
+    """``parameters`` with what is given, which has been checked; None leaves a value unchanged."""
+    return CleanupParameters(
+        retention=parameters.retention if retention is None else retention,
+        threshold=parameters.threshold if threshold is None else threshold,
+    )
+
+
 def check_cleanup_parameters(
-    job_type: JobType, retention: int | None = None, threshold: int | None = None
+    job_type: JobType,
+    retention: int | None = None,
+    threshold: int | None = None,
+    schedule: str | None = None,
 ) -> None:
     """Whether a job of this type may be given these; None is not given.
 
-    retention: minutes; threshold: rows a statement. Raises CleanupParametersForCapture,
-    RetentionOutOfRange, ThresholdOutOfRange.
+    retention: minutes; threshold: rows a statement; schedule: cron text, empty for none. Raises
+    CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, ScheduleInvalid.
     """
-    for name, value in (("@retention", retention), ("@threshold", threshold)):
+    for name, value in (("@retention", retention), ("@threshold", threshold), ("@schedule", schedule)):
         if job_type is JobType.CAPTURE and value is not None:
             raise CleanupParametersForCapture(name)
     if retention is not None and not 0 < retention <= LONGEST_RETENTION:
         raise RetentionOutOfRange
-    if threshold is not None and threshold <= 0:
+    if threshold is not None and not 0 < threshold <= LARGEST_BIGINT:
         raise ThresholdOutOfRange
+    if schedule is not None and schedule.strip():
+        _check_schedule(schedule)
+
+
+def schedule_of(text: str) -> str | None:
+    """A schedule that was given, as a job has it: None for an empty one."""
+    return " ".join(text.split()) or None
+
+
+def _check_schedule(schedule: str) -> None:
+    try:
+        next_run(schedule, datetime.now(UTC))
+    except ScheduleUnreadable as error:
+        raise ScheduleInvalid(schedule, str(error)) from error

@@ -1,32 +1,48 @@
-"""The capture job from outside: add, drop, start, stop, change, wait for it (reference/procedures.md, 3)."""
+"""Jobs from outside: add, drop, start, stop, change, wait for them (reference/procedures.md, 3)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from engine.control import JOBS, PUBLISHED, REPORTED, WAKE, ControlDatabase
 from engine.errors import (
     AgentNotRunning,
     CaptureJobFailed,
-    CleanupNotRun,
+    CdcError,
+    CleanupFailed,
     JobMissing,
     JobNotAdded,
     NotABit,
     SourceUnreachable,
     SyncTimeout,
 )
-from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.job import (
+    CLEANUP_SCHEDULE,
+    AnyJob,
+    CaptureParameters,
+    CleanupParameters,
+    Job,
+    JobRun,
+    JobState,
+    JobType,
+    is_capture,
+)
 from engine.model.lsn import Lsn
 from engine.procedures.databases import Databases
 from engine.procedures.job_rules import (
     changed,
     check_capture_parameters,
     check_cleanup_parameters,
+    cleanup_changed,
     job_type_of,
+    schedule_of,
 )
+
+_Seen = TypeVar("_Seen", bound=AnyJob)
 
 REPORT_SECONDS = 30.0
 """How long starting and stopping wait for the agent's word."""
@@ -37,18 +53,24 @@ _LOOK_AGAIN = 1.0
 
 
 class Jobs:
-    """Jobs of databases; in this version only the capture job exists."""
+    """Jobs of databases."""
 
     def __init__(self, control: ControlDatabase, databases: Databases) -> None:
         self._control = control
         self._databases = databases
 
-    def list(self, database: str) -> list[Job]:
+    def list(self, database: str) -> list[AnyJob]:
         """sys.sp_cdc_help_jobs, with what the agent says of each job."""
         self._databases.enabled(database)
         alive = self._control.agent_is_alive()
         seen = None if alive else self._control.agent_seen()
         return [as_seen(job, alive, seen) for job in self._control.jobs.list(database)]
+
+    def history(self, database: str, job_type: str | None, limit: int) -> Sequence[JobRun]:
+        """The newest runs, newest first; of one job type, or of all."""
+        self._databases.enabled(database)
+        kind = None if job_type is None else job_type_of(job_type)
+        return self._control.runs.list(database, kind, limit)
 
     def add(
         self,
@@ -61,22 +83,29 @@ class Jobs:
         pollinginterval: int | None,
         retention: int | None,
         threshold: int | None,
+        schedule: str | None,
     ) -> None:
         """sys.sp_cdc_add_job. The agent need not run: it starts the job when it sees the row."""
         kind = job_type_of(job_type)
         self._databases.enabled(database)
         if start_job not in (0, 1):
             raise NotABit("@start_job")
-        check_cleanup_parameters(kind, retention, threshold)
-        parameters = changed(kind, CaptureParameters(), maxtrans, maxscans, continuous, pollinginterval)
-        if kind is JobType.CLEANUP:
-            raise CleanupNotRun(database)
-        if (job := self._control.jobs.get(database, kind)) is not None:
-            raise JobNotAdded(database, "sp_add_job", JOB_EXISTS, f"The job '{job.name}' already exists.")
-        self._control.jobs.add(database, parameters, wanted=bool(start_job))
+        check_cleanup_parameters(kind, retention, threshold, schedule)
+        capture = changed(kind, CaptureParameters(), maxtrans, maxscans, continuous, pollinginterval)
+        cleanup = cleanup_changed(CleanupParameters(), retention, threshold)
+        added = self._control.jobs.add(
+            database,
+            capture if kind is JobType.CAPTURE else cleanup,
+            wanted=bool(start_job),
+            schedule=CLEANUP_SCHEDULE if schedule is None else schedule_of(schedule),
+        )
+        if not added:
+            # Of two that add the job at once, the row lets one in.
+            name = f"cdc.{database}_{kind}"
+            raise JobNotAdded(database, "sp_add_job", JOB_EXISTS, f"The job '{name}' already exists.")
 
     def drop(self, database: str, job_type: str | None) -> None:
-        """sys.sp_cdc_drop_job: the agent stops the job after the cycle it is in. Raises JobMissing."""
+        """sys.sp_cdc_drop_job: the agent stops the job after what it is at. Raises JobMissing."""
         job = self._existing(database, job_type)
         self._control.jobs.remove(database, job.job_type)
 
@@ -90,35 +119,44 @@ class Jobs:
         pollinginterval: int | None,
         retention: int | None,
         threshold: int | None,
+        schedule: str | None,
     ) -> None:
-        """sys.sp_cdc_change_job: takes effect when the job is stopped and started."""
+        """sys.sp_cdc_change_job: takes effect when the job is stopped and started; a schedule at once."""
         kind = job_type_of(job_type)
         self._databases.enabled(database)
-        check_cleanup_parameters(kind, retention, threshold)
+        check_cleanup_parameters(kind, retention, threshold, schedule)
         check_capture_parameters(kind, maxtrans, maxscans, continuous, pollinginterval)
         job = self._control.jobs.get(database, kind)
         if job is None:
             raise JobMissing(kind, database)
-        self._control.jobs.change(
-            job, changed(kind, job.configured, maxtrans, maxscans, continuous, pollinginterval)
-        )
+        if is_capture(job):
+            parameters = changed(kind, job.configured, maxtrans, maxscans, continuous, pollinginterval)
+            self._control.jobs.change(job, parameters)
+        else:
+            self._control.jobs.change(job, cleanup_changed(job.configured, retention, threshold))
+            if schedule is not None:
+                self._control.jobs.reschedule(database, schedule_of(schedule))
 
     def start(self, database: str, job_type: str) -> None:
         """sys.sp_cdc_start_job: returns when the agent says that it runs, at once when it does already.
 
-        Raises JobMissing, CaptureJobFailed; AgentNotRunning, but then it starts with the agent.
+        Raises JobMissing, CaptureJobFailed, CleanupFailed; AgentNotRunning, but then it starts with it.
         """
         job = self._existing(database, job_type)
         with self._control.listen(REPORTED) as listener:
+            alive = self._control.agent_is_alive()
+            if job.job_type is JobType.CLEANUP and alive and job.state is JobState.RUNNING:
+                return
             self._control.jobs.want(database, job.job_type, True)
-            if not self._control.agent_is_alive():
+            if not alive:
                 raise AgentNotRunning(f"{job.name} will start with it")
 
-            def started(now: Job) -> bool:
+            def started(now: AnyJob) -> bool:
                 if now.state is JobState.FAILED and (now.since, now.message) != (job.since, job.message):
-                    raise CaptureJobFailed(database, now.message)
-                one_shot_done = not now.wanted and now.state is JobState.STOPPED
-                return now.state is JobState.RUNNING or one_shot_done
+                    raise _failure(now)
+                # What runs once may have ended before we looked.
+                once = now.job_type is JobType.CLEANUP or now.state is JobState.STOPPED
+                return now.state is JobState.RUNNING or (once and not now.wanted)
 
             self._await(f"Starting {job.name}", job, started, listener.wait)
 
@@ -126,11 +164,21 @@ class Jobs:
         """sys.sp_cdc_stop_job: returns when the agent says that it has stopped. Nothing is lost by it."""
         job = self._existing(database, job_type)
         with self._control.listen(REPORTED) as listener:
-            self._control.jobs.want(database, job.job_type, False)
+            if job.job_type is JobType.CLEANUP:
+                self._control.jobs.stop(database, job.job_type)
+            else:
+                self._control.jobs.want(database, job.job_type, False)
             if not self._control.agent_is_alive():
-                self._control.jobs.report(job.job_id, JobState.STOPPED, "Stopped.", None)
+                if job.job_type is JobType.CAPTURE or job.state in _AT_WORK:
+                    self._control.jobs.report(job.job_id, JobState.STOPPED, "Stopped.", None)
                 return
-            self._await(f"Stopping {job.name}", job, lambda now: now.state is JobState.STOPPED, listener.wait)
+
+            def stopped(now: AnyJob) -> bool:
+                if now.job_type is JobType.CLEANUP:
+                    return now.state not in _AT_WORK  # failed: that is how its last run ended
+                return now.state is JobState.STOPPED
+
+            self._await(f"Stopping {job.name}", job, stopped, listener.wait)
 
     def sync(self, database: str, timeout: float) -> None:
         """Returns when everything committed on the source before the call is published.
@@ -174,7 +222,7 @@ class Jobs:
         scanned = self._control.watermarks.get(database).scanned
         return scanned is not None and scanned >= mark
 
-    def _existing(self, database: str, job_type: str | None) -> Job:
+    def _existing(self, database: str, job_type: str | None) -> AnyJob:
         kind = job_type_of(job_type)
         job = self._control.jobs.get(self._databases.enabled(database).name, kind)
         if job is None:
@@ -182,7 +230,7 @@ class Jobs:
         return job
 
     def _await(
-        self, what: str, job: Job, reached: Callable[[Job], bool], wait: Callable[[float], object]
+        self, what: str, job: AnyJob, reached: Callable[[AnyJob], bool], wait: Callable[[float], object]
     ) -> None:
         """Until ``reached`` holds of the job's row. A job that was dropped has reached everything."""
         deadline = time.monotonic() + REPORT_SECONDS
@@ -193,14 +241,14 @@ class Jobs:
             if wait(min(left, _LOOK_AGAIN)) is None:
                 self._control.notify(JOBS, job.database)
 
-    def _reason(self, job: Job | None, away: str = "") -> str:
+    def _reason(self, job: AnyJob | None, away: str = "") -> str:
         """Why the agent has not done what it was asked, as far as the control database knows.
 
         away: the words of a source that does not answer.
         """
         if job is None:
             return "there is no capture job"
-        if not job.wanted:
+        if job.job_type is JobType.CAPTURE and not job.wanted:
             since = f"{job.since:%Y-%m-%d %H:%M:%S} UTC"
             return f"{job.name} is stopped since {since}. Start it: highwater capture start"
         if away:
@@ -212,7 +260,7 @@ class Jobs:
         return f"{job.name} is {job.state}; give it more time"
 
 
-def as_seen(job: Job, agent_is_alive: bool, agent_seen: datetime | None) -> Job:
+def as_seen(job: _Seen, agent_is_alive: bool, agent_seen: datetime | None) -> _Seen:
     """A job as it really is: what the agent said last does not hold when there is no agent.
 
     agent_seen: when a dead one gave its last sign, which is as good as known when the job stopped.
@@ -223,3 +271,11 @@ def as_seen(job: Job, agent_is_alive: bool, agent_seen: datetime | None) -> Job:
     return replace(
         job, state=JobState.STOPPED, since=since, running=None, message="The agent is not running."
     )
+
+
+_AT_WORK = (JobState.STARTING, JobState.RUNNING, JobState.STOPPING)
+
+
+def _failure(job: AnyJob) -> CdcError:
+    failed = CaptureJobFailed if job.job_type is JobType.CAPTURE else CleanupFailed
+    return failed(job.database, job.message)

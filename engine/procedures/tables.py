@@ -22,7 +22,7 @@ from engine.errors import (
     TableNotTracked,
 )
 from engine.model.capture_instance import CaptureInstance
-from engine.model.job import CaptureParameters
+from engine.model.job import CaptureParameters, CleanupParameters
 from engine.procedures.databases import Databases
 from engine.procedures.table_rules import (
     EnableRequest,
@@ -54,7 +54,7 @@ class Tables:
     def enable(
         self, database: str, request: EnableRequest, on_message: Callable[[CdcError], None] | None = None
     ) -> CaptureInstance:
-        """sys.sp_cdc_enable_table; the first tracked table adds the capture job and starts it.
+        """sys.sp_cdc_enable_table; the first tracked table adds both jobs and starts capture.
 
         on_message is told messages of severity 10, once the table is enabled; without it they are logged.
         """
@@ -87,7 +87,7 @@ class Tables:
             partition_switch=partition_switch(request, table),
             source_columns=table.shape,
         )
-        with self._control.instances.add(instance, CaptureParameters()):
+        with self._control.instances.add(instance, CaptureParameters(), CleanupParameters()):
             admin.enable_table(instance)
         _log.info("table enabled", database=database, capture_instance=instance.capture_instance)
         if note is not None and on_message is not None:
@@ -99,7 +99,7 @@ class Tables:
     def disable(
         self, database: str, source_schema: str, source_name: str, capture_instance: str | None
     ) -> None:
-        """sys.sp_cdc_disable_table for one instance, or for ``'all'``; the last tracked table drops the job.
+        """sys.sp_cdc_disable_table for one instance, or for ``'all'``; the last tracked table drops the jobs.
 
         The instances are gone at once from metadata and query functions. Their change tables are listed
         for the agent, which removes them when its scan meets the end in the log.

@@ -77,6 +77,16 @@ class LsnTimeMapping:
         same = f"(SELECT max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}')"
         return _lsn(self._row(f"min(start_lsn) FROM {self._table} WHERE tran_end_time = {same}")[0])
 
+    def first_since(self, time: datetime) -> Lsn | None:
+        """The smallest commit LSN of those that ended at ``time`` or later; None without one.
+
+        Where commit times fall, it is below every commit that ended so late.
+        """
+        if self._high is None:
+            return None
+        published = f"FROM {self._table} WHERE start_lsn <= '{self._high}'"
+        return _lsn(self._row(f"min(start_lsn) {published} AND tran_end_time >= {_literal(time)}")[0])
+
     def map_time_to_lsn(self, relational_operator: str | None, tracking_time: datetime | None) -> Lsn | None:
         """The commit LSN whose end time stands in this relation to ``tracking_time``; None without one.
 

@@ -12,8 +12,19 @@ import typer.main
 from typer.testing import CliRunner
 
 from engine.cli.capture_commands import as_dict, as_text
+from engine.cli.cleanup_commands import as_dict as cleanup_as_dict
+from engine.cli.cleanup_commands import as_text as cleanup_as_text
 from engine.cli.main import application
-from engine.model.job import CaptureParameters, Job, JobState, JobType
+from engine.model.job import (
+    CaptureParameters,
+    CleanupJob,
+    CleanupParameters,
+    Job,
+    JobRun,
+    JobState,
+    JobType,
+    RunOutcome,
+)
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -93,6 +104,52 @@ def test_a_job_says_why_it_failed_and_what_it_still_runs_with():
         "  Msg 50001, …",
         "  still runs with maxtrans 7, maxscans 10, continuous 1, pollinginterval 5: stop and start it",
     ]
+
+
+EIGHT = datetime(2026, 1, 5, 8, tzinfo=UTC)
+
+
+def cleanup_job(schedule: str | None = "0 2 * * *", last_run: JobRun | None = None) -> CleanupJob:
+    return Job(
+        UUID(int=2),
+        "shop",
+        JobType.CLEANUP,
+        CleanupParameters(),
+        None,
+        False,
+        JobState.STOPPED,
+        EIGHT,
+        "It has not run yet.",
+        schedule,
+        None if schedule is None else EIGHT.replace(day=6, hour=2),
+        last_run,
+    )
+
+
+def test_a_cleanup_job_says_when_it_runs_next_and_how_it_went():
+    run = JobRun(JobType.CLEANUP, EIGHT, EIGHT, RunOutcome.SUCCEEDED, "Deleted 12 rows below 0x07.", 12)
+    assert cleanup_as_text(cleanup_job(last_run=run)).splitlines() == [
+        "cdc.shop_cleanup: stopped since 2026-01-05 08:00:00 UTC; retention 4320, threshold 5000",
+        "  schedule 0 2 * * *, next run 2026-01-06 02:00:00 UTC",
+        "  last run 2026-01-05 08:00:00 UTC succeeded: Deleted 12 rows below 0x07.",
+    ]
+    assert cleanup_as_text(cleanup_job(schedule=None)).splitlines()[1:] == [
+        "  no schedule: it runs when it is started"
+    ]
+
+
+def test_a_cleanup_job_for_scripts():
+    run = JobRun(JobType.CLEANUP, EIGHT, None, RunOutcome.RUNNING, "Running.", 7)
+    facts = cleanup_as_dict(cleanup_job(last_run=run))
+    assert facts["configured"] == {"retention": 4320, "threshold": 5000}
+    assert (facts["schedule"], facts["next_run"]) == ("0 2 * * *", "2026-01-06T02:00:00+00:00")
+    assert facts["last_run"] == {
+        "start_time": "2026-01-05T08:00:00+00:00",
+        "end_time": None,
+        "outcome": "running",
+        "message": "Running.",
+        "deleted_rows": 7,
+    }
 
 
 def test_a_job_for_scripts():

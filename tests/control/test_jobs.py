@@ -22,7 +22,7 @@ def test_a_new_job_waits_for_the_agent(job):
 
 
 def test_a_second_job_of_a_type_is_not_added(control, job):
-    control.jobs.add("hr", CaptureParameters(maxtrans=1), wanted=False)
+    assert not control.jobs.add("hr", CaptureParameters(maxtrans=1), wanted=False)
     assert control.jobs.list() == [job]
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.command import upgrade
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
+import engine.control
 from engine.control import ControlDatabase
 from engine.control.schema import metadata
 from engine.errors import ControlUnreachable, HomeTooNew
+from engine.model.job import CLEANUP_SCHEDULE, CleanupParameters, JobState
+
+MIGRATIONS = Path(engine.control.__file__).parent / "migrations"
 
 MIGRATE = (
     "import sys; from engine.control import ControlDatabase; ControlDatabase.open(sys.argv[1]).migrate()"
@@ -44,6 +51,39 @@ def test_processes_that_migrate_at_once_do_not_collide(control_dsn):
     assert [(process.communicate()[1], process.returncode) for process in processes] == [(b"", 0)] * 3
     control = ControlDatabase.open(control_dsn)
     assert control.sources.list() == []
+    control.close()
+
+
+def test_a_database_with_tracked_tables_gets_the_cleanup_job_of_today(control_dsn):
+    control = ControlDatabase.open(control_dsn)
+    with control._connections.begin() as connection:
+        for schema in ("cdc", "dbo"):
+            connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        upgrade(config, "0004")
+        for name in ("hr", "idle"):
+            connection.exec_driver_sql(
+                "INSERT INTO dbo.databases (name, kind, dsn, is_cdc_enabled, create_date)"
+                f" VALUES ('{name}', 'postgresql', '', true, now())"
+            )
+        connection.exec_driver_sql(
+            "INSERT INTO cdc.change_tables SELECT 1, 0, 1, 'i', NULL, NULL, false, false, NULL, NULL, NULL,"
+            " now(), true, database_id, 's', 't' FROM dbo.databases WHERE name = 'hr'"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO dbo.leases SELECT database_id, 'me', 7, 10, now() FROM dbo.databases"
+        )
+    control.migrate()
+    [job] = control.jobs.list()
+    assert (job.name, job.configured, job.schedule) == (
+        "cdc.hr_cleanup",
+        CleanupParameters(),
+        CLEANUP_SCHEDULE,
+    )
+    assert (job.wanted, job.state, job.next_run) == (False, JobState.STOPPED, None)
+    assert [lease.holder for lease in control.leases.list()] == ["me", "me"]
     control.close()
 
 

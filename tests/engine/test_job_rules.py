@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import errors
-from engine.model.job import CaptureParameters, JobType
+from engine.model.job import CaptureParameters, CleanupParameters, JobType
 from engine.procedures.job_rules import (
     changed,
     check_capture_parameters,
     check_cleanup_parameters,
+    cleanup_changed,
     job_type_of,
     scan_parameters,
+    schedule_of,
 )
 
 DEFAULT = CaptureParameters()
@@ -76,7 +78,7 @@ def test_each_capture_parameter_is_refused_for_a_cleanup_job(name):
         check_capture_parameters(JobType.CLEANUP, **{name: 1})
 
 
-@pytest.mark.parametrize("name", ["retention", "threshold"])
+@pytest.mark.parametrize("name", ["retention", "threshold", "schedule"])
 def test_each_cleanup_parameter_is_refused_for_a_capture_job(name):
     with pytest.raises(errors.CleanupParametersForCapture, match=f"@{name}"):
         check_cleanup_parameters(JobType.CAPTURE, **{name: 1})
@@ -89,6 +91,9 @@ def test_each_cleanup_parameter_is_refused_for_a_capture_job(name):
         ({"retention": 52594801}, errors.RetentionOutOfRange),
         ({"threshold": 0}, errors.ThresholdOutOfRange),
         ({"threshold": -1}, errors.ThresholdOutOfRange),
+        ({"threshold": 2**63}, errors.ThresholdOutOfRange),
+        ({"schedule": "0 2 * *"}, errors.ScheduleInvalid),
+        ({"schedule": "0 0 31 2 *"}, errors.ScheduleInvalid),
     ],
 )
 def test_cleanup_values_outside_their_range(given, error):
@@ -96,9 +101,23 @@ def test_cleanup_values_outside_their_range(given, error):
         check_cleanup_parameters(JobType.CLEANUP, **given)
 
 
-@given(st.none() | st.integers(1, 52594800), st.none() | st.integers(1))
+@given(st.none() | st.integers(1, 52594800), st.none() | st.integers(1, 2**63 - 1))
 def test_cleanup_values_within_their_range(retention, threshold):
     check_cleanup_parameters(JobType.CLEANUP, retention, threshold)
+
+
+def test_a_schedule_is_kept_in_one_spelling_and_an_empty_one_is_none():
+    check_cleanup_parameters(JobType.CLEANUP, schedule=" ")
+    assert schedule_of("  0 2\t* * * ") == "0 2 * * *"
+    assert schedule_of(" ") is None
+
+
+@given(st.none() | st.integers(1, 52594800), st.none() | st.integers(1, 2**63 - 1))
+def test_a_cleanup_job_keeps_what_is_not_given(retention, threshold):
+    before = CleanupParameters(60, 7)
+    made = cleanup_changed(before, retention, threshold)
+    assert (made.retention, made.threshold) == (retention or 60, threshold or 7)
+    assert cleanup_changed(made) == made
 
 
 def test_job_types():

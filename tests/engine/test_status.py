@@ -27,7 +27,9 @@ def test_it_is_json(engine, enabled):
     assert status["verdict"] == "failing"
     assert status["agent"] == {"alive": False, "pid": None, "started": None}
     assert database["capture_instances"][0]["capture_instance"] == "hr_department"
-    assert database["jobs"][0]["name"] == "cdc.hr_capture"
+    assert [job["name"] for job in database["jobs"]] == ["cdc.hr_capture", "cdc.hr_cleanup"]
+    assert database["jobs"][1]["configured"] == {"retention": 4320, "threshold": 5000}
+    assert (database["jobs"][1]["schedule"], database["jobs"][1]["last_run"]) == ("0 2 * * *", None)
     assert database["slot"]["wal_status"] == "reserved"
 
 
@@ -47,7 +49,7 @@ def test_a_dead_agents_job_does_not_run(engine, enabled, control):
     engine.enable_table(enabled, "hr", "department", role_name=None)
     job = control.jobs.get(enabled)
     control.jobs.report(job.job_id, JobState.RUNNING, "Running.", job.configured)
-    [seen] = engine.help_jobs(enabled)
+    seen, _ = engine.help_jobs(enabled)
     assert (seen.state, seen.running) == (JobState.STOPPED, None)
 
 
@@ -57,7 +59,7 @@ def test_a_dead_agents_job_is_stopped_since_the_agents_last_sign(engine, enabled
     control.jobs.report(job.job_id, JobState.RUNNING, "Running.", job.configured)
     control.leases.acquire(enabled, "agent", 10)
     renewed = control.leases.acquire(enabled, "agent", 10).expires - timedelta(seconds=10)
-    [listed] = engine.help_jobs(enabled)
+    listed, _ = engine.help_jobs(enabled)
     [database] = engine.status().databases
     assert renewed > control.jobs.get(enabled).since
     assert listed.since == database.jobs[0].since == renewed

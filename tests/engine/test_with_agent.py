@@ -136,7 +136,7 @@ def test_a_job_dropped_and_added_goes_on_where_it_was(engine, tracked, sql):
     sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
     engine.add_job(tracked, "capture", maxtrans=7)
     engine.start_job(tracked)
-    [job] = engine.help_jobs(tracked)
+    job, _ = engine.help_jobs(tracked)
     assert (job.state, job.running.maxtrans) == (JobState.RUNNING, 7)
     engine.sync(tracked, 600)
     low, high = whole(engine, tracked)

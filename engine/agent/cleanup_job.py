@@ -1,0 +1,134 @@
+"""The cleanup job of one database: a thread that runs it once, where it is to run now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from threading import Event, Thread
+
+import structlog
+
+from engine.cleanup.run import RetentionCleanup
+from engine.control.database import ControlDatabase
+from engine.control.job_runs import ClaimedRun
+from engine.control.leases import Lease
+from engine.control.renewal import renewing
+from engine.errors import CdcError, ControlUnreachable, LeaseLost
+from engine.model.cleanup import RetentionOutcome
+from engine.model.job import CleanupJob, JobType, RunOutcome
+
+_log = structlog.get_logger(__name__)
+
+
+class CleanupRunner:
+    """Runs sp_MScdc_cleanup_job with what msdb.dbo.cdc_jobs says when it begins.
+
+    following: when the schedule wants the run after this one. A lease of its own, beside that of capture,
+    sees to it that only one agent cleans a database up, and only the one that captures it if any does.
+    """
+
+    def __init__(
+        self,
+        job: CleanupJob,
+        control: ControlDatabase,
+        cleanup: RetentionCleanup,
+        holder: str,
+        lease_seconds: int,
+        clock: Callable[[], datetime],
+        following: datetime | None,
+    ) -> None:
+        self.job = job
+        self._control = control
+        self._cleanup = cleanup
+        self._holder = holder
+        self._lease_seconds = lease_seconds
+        self._clock = clock
+        self._following = following
+        self._stop = Event()
+        self._deleted = 0
+        self._thread = Thread(target=self._run, name=job.name, daemon=True)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread still runs."""
+        return self._thread.is_alive()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._stop.is_set()
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks it to end after its statement."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Waits until the thread has ended."""
+        self._thread.join()
+
+    # The thread
+
+    def _run(self) -> None:
+        try:
+            if not self._is_captured_elsewhere():
+                self._run_alone()
+        except (ControlUnreachable, LeaseLost) as error:
+            # What the run has not said, the next holder of the lease says in its place: interrupted.
+            _log.warning("cleanup job given up", database=self.job.database, error=str(error))
+        except Exception:  # noqa: BLE001 - the supervisor's edge: the job ends, the agent does not
+            _log.exception("cleanup job died", database=self.job.database)
+
+    def _is_captured_elsewhere(self) -> bool:
+        held = (lease for lease in self._control.leases.list() if lease.database == self.job.database)
+        return any(lease.current and lease.holder != self._holder for lease in held)
+
+    def _run_alone(self) -> None:
+        leases = self._control.leases
+        lease = leases.acquire(self.job.database, self._holder, self._lease_seconds, JobType.CLEANUP)
+        if lease is None:
+            return
+        try:
+            with renewing(leases, lease, self._lease_seconds):
+                run = self._control.runs.claim(self.job, lease, self._clock(), self._following)
+                if run is not None:
+                    self._clean_up(run, lease)
+        finally:
+            leases.release(lease)
+
+    def _clean_up(self, run: ClaimedRun, lease: Lease) -> None:
+        _log.info("cleanup job started", database=self.job.database)
+        outcome, message = RunOutcome.FAILED, ""
+        try:
+            done = self._cleanup.run(
+                lease, run.parameters, self._stop.is_set, lambda deleted: self._progress(run, deleted)
+            )
+            outcome, message = _told(done)
+        except (ControlUnreachable, LeaseLost):
+            raise
+        except CdcError as error:
+            message = error.line()
+        except Exception as error:  # noqa: BLE001 - the same edge: the history says how the run ended
+            _log.exception("cleanup job died", database=self.job.database)
+            message = f"{type(error).__name__}: {error}"
+        self._control.runs.finish(run, self._clock(), outcome, message, self._deleted)
+        _log.info("cleanup job ended", database=self.job.database, outcome=outcome, deleted=self._deleted)
+
+    def _progress(self, run: ClaimedRun, deleted: int) -> None:
+        self._deleted = deleted
+        self._control.runs.progress(run, deleted)
+
+
+def _told(done: RetentionOutcome) -> tuple[RunOutcome, str]:
+    """How a run that came to its end, or was stopped, ended; in a sentence."""
+    rows = "1 row" if done.deleted_rows == 1 else f"{done.deleted_rows:,} rows"
+    if done.failures:
+        return RunOutcome.FAILED, " ".join(done.failures)
+    if done.stopped:
+        return RunOutcome.STOPPED, f"Stopped after {rows}. Low endpoints have moved; the next run goes on."
+    if done.low_endpoint is None:
+        return RunOutcome.SUCCEEDED, "Nothing has been captured yet."
+    return RunOutcome.SUCCEEDED, f"Deleted {rows} below {done.low_endpoint}."

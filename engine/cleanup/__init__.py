@@ -1,0 +1,1 @@
+"""Cleanup by retention: which changes are obsolete, and how they go."""
