@@ -82,7 +82,7 @@ ROW_FUNCTIONS = frozenset(
 
 
 def check_expression(node: exp.Expr, place: Place) -> None:
-    """Raises SyntaxProblem for what can't be evaluated: 102, 137, 174, 195, 50020."""
+    """Raises SyntaxProblem for what can't be evaluated: 102, 137, 174, 195, 50040."""
     if isinstance(node, exp.Subquery | exp.Exists):
         check_query(node.this, place)
         return

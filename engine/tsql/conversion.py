@@ -319,7 +319,7 @@ def _moment_text(raw: datetime, type_: SqlType, style: int | None) -> str:
         style = 0 if type_.name in ("datetime", "smalldatetime") else 121
     form = _STYLES.get(style)
     if form is None:
-        raise sql_error(50020, f"CONVERT with style {style}", f"Supported are {sorted(_STYLES)}.")
+        raise sql_error(50040, f"CONVERT with style {style}", f"Supported are {sorted(_STYLES)}.")
     scale = {"datetime": 3, "smalldatetime": 0}.get(type_.name, type_.scale)
     form = form.replace("%e", f"{raw.day:2d}").replace("%l", f"{(raw.hour + 11) % 12 + 1:2d}")
     seconds, has_fraction, rest = form.partition("%f")

@@ -472,7 +472,7 @@ class Interpreter:
             return self._work.insert(f"INSERT INTO {name}", _tuples(answer))
         if not isinstance(tree, exp.Insert) or not isinstance(tree.expression, exp.Query):
             raise sql_error(
-                50020, "UPDATE, DELETE or MERGE with change data", "Use INSERT … SELECT into a table first."
+                50040, "UPDATE, DELETE or MERGE with change data", "Use INSERT … SELECT into a table first."
             )
         with_ = tree.args.get("with_")
         query = tree.expression.copy()

@@ -165,7 +165,7 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         "error number in the valid "
         "range of 50000 to 2147483647.",
     ),
-    50020: ((15, 1), "{0} is not supported here. {1}"),
+    50040: ((15, 1), "{0} is not supported here. {1}"),
     50021: (_USUAL, "The name '{0}' is ambiguous without regard to case: {1}. Write it exactly."),
     50022: (_USUAL, "The source database refused the statement: {0}"),
 }
@@ -223,7 +223,7 @@ def syntax_problem(number: int, *values: object, line: int) -> SyntaxProblem:
 def unsupported(what: str, instead: str, line: int, column: int) -> SyntaxProblem:
     """What is not understood, with its place and what is supported."""
     place = f"Line {line}, column {column}: {what}"
-    return syntax_problem(50020, place, instead, line=line)
+    return syntax_problem(50040, place, instead, line=line)
 
 
 def from_engine(error: CdcError, procedure: str | None = None) -> SqlError:

@@ -40,7 +40,7 @@ def postgres_type(type_: SqlType) -> str:
         case "decimal" | "numeric":
             return f"numeric({type_.precision},{type_.scale})"
         case "sql_variant":
-            raise sql_error(50020, "sql_variant", "Use another type.")
+            raise sql_error(50040, "sql_variant", "Use another type.")
     return _POSTGRES_TYPES.get(type_.name, type_.name)
 
 
@@ -103,7 +103,7 @@ def generated(tree: exp.Expr, dialect: str) -> str:
     try:
         return tree.sql(dialect, identify=True, unsupported_level=ErrorLevel.RAISE, comments=False)
     except UnsupportedError as error:
-        raise sql_error(50020, str(error), "See docs/tsql.md.") from error
+        raise sql_error(50040, str(error), "See docs/tsql.md.") from error
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def understood() -> Iterator[None]:
         RecursionError,
         SqlglotError,
     ) as error:
-        raise sql_error(50020, "This statement", "See docs/tsql.md.") from error
+        raise sql_error(50040, "This statement", "See docs/tsql.md.") from error
 
 
 def _said(
@@ -177,7 +177,7 @@ def _converted(node: exp.Convert, type_name: Callable[[SqlType], str], dialect: 
         name, form = ("to_char", formats[0]) if dialect == "postgres" else ("date_format", formats[1])
         return exp.Anonymous(this=name, expressions=[value.copy(), exp.Literal.string(form)])
     styles = ", ".join(["1, 2 (binary)", *_ISO_STYLES])
-    raise sql_error(50020, f"CONVERT of a column with style {number}", f"Supported are {styles}.")
+    raise sql_error(50040, f"CONVERT of a column with style {number}", f"Supported are {styles}.")
 
 
 _ISO_STYLES: Mapping[str, tuple[str, str]] = {
@@ -272,7 +272,7 @@ _PARTS: Mapping[str, str] = {
 
 def _date_part(part: str, source: exp.Expr, dialect: str) -> exp.Expr:
     if part not in _PARTS:
-        raise sql_error(50020, f"DATEPART({part}) of a column", f"Supported are {', '.join(_PARTS)}.")
+        raise sql_error(50040, f"DATEPART({part}) of a column", f"Supported are {', '.join(_PARTS)}.")
     extract = exp.Extract(this=exp.Var(this=_PARTS[part]), expression=source)
     extract.meta["said"] = True
     whole = exp.func("floor", extract) if part == "second" else extract
@@ -291,7 +291,7 @@ _SECONDS: Mapping[str, int] = {"second": 1, "minute": 60, "hour": 3600, "day": 8
 def _boundaries(part: str, start: exp.Expr, end: exp.Expr, dialect: str) -> exp.Expr:
     """DATEDIFF counts boundaries that are crossed, so both ends are cut down to the part first."""
     if part not in _SECONDS:
-        raise sql_error(50020, f"DATEDIFF({part}) of columns", f"Supported are {', '.join(_SECONDS)}.")
+        raise sql_error(50040, f"DATEDIFF({part}) of columns", f"Supported are {', '.join(_SECONDS)}.")
     ends = [
         exp.Anonymous(
             this="date_trunc", expressions=[exp.Literal.string(part), _said_cast(each, "timestamp", dialect)]
@@ -314,7 +314,7 @@ def _boundaries(part: str, start: exp.Expr, end: exp.Expr, dialect: str) -> exp.
 
 def _added(part: str, count: exp.Expr, source: exp.Expr, dialect: str) -> exp.Expr:
     if part not in ("year", "month", "day", "week", "hour", "minute", "second"):
-        raise sql_error(50020, f"DATEADD({part}) of a column", "Supported are year to second.")
+        raise sql_error(50040, f"DATEADD({part}) of a column", "Supported are year to second.")
     if dialect == "spark":
         return exp.Anonymous(this="timestampadd", expressions=[exp.Var(this=part.upper()), count, source])
     interval = exp.Mul(

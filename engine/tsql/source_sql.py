@@ -188,7 +188,7 @@ class SourceTranslator:
                 statements.append(f"DROP SCHEMA {'IF EXISTS ' if tree.args.get('exists') else ''}{name}")
                 continue
             if kind != "TABLE" and kind != "VIEW":
-                raise sql_error(50020, f"DROP {kind}", "Tables, views and schemas can be dropped.")
+                raise sql_error(50040, f"DROP {kind}", "Tables, views and schemas can be dropped.")
             schema, name = table_name(table)
             relation = self.relation(schema, name)
             if relation is None:
@@ -219,11 +219,11 @@ def _returning(tree: exp.Expr) -> bool:
         isinstance(tree, exp.Update) and allowed is None and not _only_new(clause)
     ):
         raise sql_error(
-            50020, "OUTPUT of this form", "Supported are OUTPUT inserted.… and, in DELETE, deleted.…."
+            50040, "OUTPUT of this form", "Supported are OUTPUT inserted.… and, in DELETE, deleted.…."
         )
     for column in clause.find_all(exp.Column):
         if column.table.lower() not in ("", allowed or "inserted"):
-            raise sql_error(50020, f"OUTPUT {column.sql('tsql')}", "Use inserted.… or, in DELETE, deleted.….")
+            raise sql_error(50040, f"OUTPUT {column.sql('tsql')}", "Use inserted.… or, in DELETE, deleted.….")
         column.set("table", None)
     return True
 
@@ -243,7 +243,7 @@ def _update_from(tree: exp.Update) -> exp.Update:
             tree.where(condition, copy=False)
     for assignment in tree.expressions:
         if isinstance(assignment.this, exp.Parameter):
-            raise sql_error(50020, "UPDATE … SET @variable", "Use OUTPUT or a SELECT.")
+            raise sql_error(50040, "UPDATE … SET @variable", "Use OUTPUT or a SELECT.")
         if isinstance(assignment.this, exp.Column):
             assignment.this.set("table", None)
     return tree
@@ -276,7 +276,7 @@ def _target_in_from(target: exp.Expr, first: exp.Expr) -> tuple[exp.Expr, exp.Ex
         return target, _joined(first, joins), []
     for join in joins:
         if join.side or (join.kind or "").upper() not in ("", "INNER", "CROSS") or join.args.get("using"):
-            raise sql_error(50020, "An outer join in UPDATE or DELETE", "Use a condition with EXISTS.")
+            raise sql_error(50040, "An outer join in UPDATE or DELETE", "Use a condition with EXISTS.")
     conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
     rest = [table for i, table in enumerate(tables) if i != index]
     if not rest:

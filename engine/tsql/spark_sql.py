@@ -233,7 +233,7 @@ class SparkTranslator:
         rows = list(islice(answer.rows, SOURCE_ROWS + 1))
         if len(rows) > SOURCE_ROWS:
             raise sql_error(
-                50020,
+                50040,
                 f"'{table.name}' with more than {SOURCE_ROWS} rows in a query over change data",
                 "Query the changes into a temporary table, and join that.",
             )
@@ -252,7 +252,7 @@ class SparkTranslator:
             if call is None or name is None:
                 continue
             if name not in ROW_FUNCTIONS:
-                raise sql_error(50020, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
+                raise sql_error(50040, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
             node.replace(self._row_function(name, call[1]))
         return tree
 
@@ -268,7 +268,7 @@ class SparkTranslator:
                 names = [column for column, _ in MAPPING_COLUMNS]
                 view = self._query.view(frame.select(*names), names, ("start_lsn", "tran_begin_lsn"))
                 return _mapped_time(view, arguments[0].copy())
-        raise sql_error(50020, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
+        raise sql_error(50040, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
 
 
 def instance_name(engine: Engine, database: str, name: str) -> str | None:
@@ -343,7 +343,7 @@ def _bit_set(position: exp.Expr, mask: exp.Expr) -> exp.Expr:
         return exp.false()
     if not (isinstance(position, exp.Literal) and str(position.this).isdigit()):
         raise sql_error(
-            50020, "fn_cdc_is_bit_set with a position from a column", "Give a variable or a constant."
+            50040, "fn_cdc_is_bit_set with a position from a column", "Give a variable or a constant."
         )
     ordinal = int(str(position.this))
     if ordinal < 1:

@@ -23,10 +23,10 @@ _UNSUPPORTED = "CREATE FUNCTION of other text than sys.sp_cdc_generate_wrapper_f
 
 
 def wrapper_of(engine: Engine, database: str, script: str, principal: str | None) -> tuple[str, Wrapper]:
-    """Name and meaning of a script. Raises 50020 for other text."""
+    """Name and meaning of a script. Raises 50040 for other text."""
     head = _NAME.match(script)
     if head is None:
-        raise sql_error(50020, _UNSUPPORTED, "Create what that procedure returns.")
+        raise sql_error(50040, _UNSUPPORTED, "Create what that procedure returns.")
     for closed in (True, False):
         for function in engine.generate_wrapper_function(database, None, closed, None, None, principal):
             if _plain(function.create_script) == _plain(script):
@@ -47,7 +47,7 @@ def _with_lists(
         ):
             if _plain(function.create_script) == _plain(script):
                 return function.function_name, Wrapper(instance, kind, closed, columns, flags)
-    raise sql_error(50020, _UNSUPPORTED, "Create what that procedure returns.")
+    raise sql_error(50040, _UNSUPPORTED, "Create what that procedure returns.")
 
 
 def _lists(script: str) -> tuple[str | None, str | None]:
