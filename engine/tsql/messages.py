@@ -166,11 +166,11 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         "range of 50000 to 2147483647.",
     ),
     50040: ((15, 1), "{0} is not supported here. {1}"),
-    50021: (_USUAL, "The name '{0}' is ambiguous without regard to case: {1}. Write it exactly."),
-    50022: (_USUAL, "The source database refused the statement: {0}"),
+    50041: (_USUAL, "The name '{0}' is ambiguous without regard to case: {1}. Write it exactly."),
+    50042: (_USUAL, "The source database refused the statement: {0}"),
 }
 
-BATCH_ABORTING = frozenset({208, 207, 241, 245, 8114, 8169, 1205, 50001, 50004, 50011, 50014, 50022})
+BATCH_ABORTING = frozenset({208, 207, 241, 245, 8114, 8169, 1205, 50001, 50004, 50011, 50014, 50042})
 """Errors that end the batch, as a failed compilation or conversion does; others end a statement."""
 
 

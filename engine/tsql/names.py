@@ -64,7 +64,7 @@ def _is_pseudo(table: exp.Table) -> bool:
 def chosen(relations: Sequence[SourceRelation], schema: str, name: str) -> SourceRelation | None:
     """The relation of that schema and name, in whatever case; of several the one that is written so.
 
-    Raises 50021 where none of several is.
+    Raises 50041 where none of several is.
     """
     found = [
         relation
@@ -82,7 +82,7 @@ def chosen(relations: Sequence[SourceRelation], schema: str, name: str) -> Sourc
     if len(exact) == 1:
         return exact[0]
     choices = ", ".join(f"{relation.schema}.{relation.name}" for relation in found)
-    raise sql_error(50021, f"{schema}.{name}", choices)
+    raise sql_error(50041, f"{schema}.{name}", choices)
 
 
 def columns_of(relation: SourceRelation) -> Columns:

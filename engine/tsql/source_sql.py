@@ -90,7 +90,7 @@ class SourceTranslator:
         return SourceText((self._text(copy), *more))
 
     def relation(self, schema: str, name: str) -> SourceRelation | None:
-        """The table or view of that name in any case. Raises 50021."""
+        """The table or view of that name in any case. Raises 50041."""
         return chosen(self._relations([name]), schema, name)
 
     # Steps

@@ -296,7 +296,7 @@ def refused(condition: str, subject: str, text: str) -> SqlError:
         return sql_error(512)
     if condition.startswith("CAST_INVALID_INPUT"):
         return sql_error(245, "nvarchar", subject, "the type asked for")
-    return sql_error(50022, text)
+    return sql_error(50042, text)
 
 
 def denied(name: str, database: str) -> SqlError:

@@ -305,7 +305,7 @@ class SourceWork:
             text = f"The permission was denied at the source, database '{self._database}': {error.text}."
             return SqlError(Message(229, 14, 5, text, 0))
         known = _ERRORS.get(error.sqlstate)
-        return sql_error(50022, _with_detail(error)) if known is None else known(error)
+        return sql_error(50042, _with_detail(error)) if known is None else known(error)
 
 
 def _savepoint(name: str) -> str:
