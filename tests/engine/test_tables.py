@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from structlog.testing import capture_logs
 
@@ -176,6 +177,15 @@ def test_without_event_triggers_the_message_says_that_nothing_is_refused(engine,
     assert not [
         one for one in engine.connect(enabled, engine.dsn(enabled)) if one.subject == "event triggers"
     ]
+
+
+def test_dropping_a_column_of_the_key_is_refused_without_the_name_of_a_dropped_column(engine, enabled, sql):
+    sql("CREATE TABLE hr.k (a int NOT NULL, b int NOT NULL, UNIQUE (a, b))")
+    engine.enable_table(enabled, "hr", "k", role_name=None, index_name="k_a_b_key")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="k_a_b_key") as caught:
+        sql("ALTER TABLE hr.k DROP COLUMN b")
+    assert caught.value.diag.message_detail == "Msg 22983, Level 16, State 1"
+    assert caught.value.diag.message_hint == "Rows are identified by the index."
 
 
 def test_where_nobody_listens_messages_are_logged(engine, enabled):

@@ -72,8 +72,9 @@ BEGIN
     SELECT n.nspname, c.relname, i.index_name, loose.attname AS loose INTO broken
     FROM cdc.tracked_indexes i
     JOIN pg_class c ON c.oid = i.table_id JOIN pg_namespace n ON n.oid = c.relnamespace
+    -- A column that was dropped took its indexes along.
     LEFT JOIN pg_attribute loose ON loose.attrelid = i.table_id AND loose.attnum = ANY(i.key)
-        AND NOT cdc.is_never_null(i.table_id, loose.attnum)
+        AND NOT loose.attisdropped AND NOT cdc.is_never_null(i.table_id, loose.attnum)
     WHERE (roots IS NULL OR i.table_id = ANY(roots)) AND (loose.attname IS NOT NULL OR NOT EXISTS (
         SELECT FROM pg_index x
         WHERE x.indrelid = i.table_id AND x.indexrelid IS DISTINCT FROM leaving
