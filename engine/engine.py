@@ -589,7 +589,7 @@ class Engine:
         database: str,
         capture_instance: str,
         low_water_mark: Lsn | None,
-        threshold: int = THRESHOLD,
+        threshold: int | None = THRESHOLD,
         principal: str | None = None,
     ) -> CleanupOutcome:
         """sys.sp_cdc_cleanup_change_table: moves the low endpoint, then deletes the rows below it.

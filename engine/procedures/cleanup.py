@@ -20,6 +20,7 @@ from engine.errors import (
     ObjectDenied,
     ObsoleteRowsLeft,
     ParameterEmpty,
+    ThresholdOutOfRange,
 )
 from engine.lake.tables import Lake
 from engine.model.capture_instance import CaptureInstance
@@ -58,7 +59,7 @@ class Cleanup:
         self._clock = clock
 
     def change_table(
-        self, database: str, capture_instance: str, low_water_mark: Lsn | None, threshold: int
+        self, database: str, capture_instance: str, low_water_mark: Lsn | None, threshold: int | None
     ) -> CleanupOutcome:
         """sys.sp_cdc_cleanup_change_table.
 
@@ -67,6 +68,8 @@ class Cleanup:
         self._databases.enabled(database)
         if not capture_instance:
             raise ParameterEmpty("@capture_instance")
+        if threshold is None:
+            raise ThresholdOutOfRange
         check_cleanup_parameters(JobType.CLEANUP, threshold=threshold)
         instance = self._control.instances.get(database, capture_instance)
         if instance is None:

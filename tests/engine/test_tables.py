@@ -16,6 +16,7 @@ from engine.errors import (
     TableMissing,
     TableNotMarked,
     TableNotTracked,
+    ThresholdOutOfRange,
     TooManyInstances,
 )
 from engine.model.job import CaptureParameters
@@ -186,6 +187,12 @@ def test_dropping_a_column_of_the_key_is_refused_without_the_name_of_a_dropped_c
         sql("ALTER TABLE hr.k DROP COLUMN b")
     assert caught.value.diag.message_detail == "Msg 22983, Level 16, State 1"
     assert caught.value.diag.message_hint == "Rows are identified by the index."
+
+
+def test_no_threshold_is_refused_before_the_low_endpoint_moves(engine, enabled):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    with pytest.raises(ThresholdOutOfRange):
+        engine.cleanup_change_table(enabled, "hr_department", None, None)
 
 
 def test_where_nobody_listens_messages_are_logged(engine, enabled):
