@@ -180,6 +180,22 @@ def test_without_event_triggers_the_message_says_that_nothing_is_refused(engine,
     ]
 
 
+def test_a_database_that_an_earlier_version_enabled_is_to_be_enabled_anew(engine, enabled, sql):
+    sql("DROP EVENT TRIGGER highwater_before")
+    sql("DROP FUNCTION cdc.before_ddl()")
+    [finding] = [
+        one for one in engine.connect(enabled, engine.dsn(enabled)) if one.subject == "event triggers"
+    ]
+    assert "enabled by an earlier version" in finding.problem
+    assert finding.fix.endswith("highwater disable -d hr; highwater enable -d hr")
+    sql("DROP TABLE cdc.fixed_partitions")
+    sql("CREATE TABLE hr.sale (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    with pytest.raises(TableNotMarked, match="it must be enabled anew for this"):
+        engine.enable_table(enabled, "hr", "sale", role_name=None, allow_partition_switch=False)
+    assert engine.help_change_data_capture(enabled) == []
+    engine.enable_table(enabled, "hr", "sale", role_name=None)
+
+
 def test_dropping_a_column_of_the_key_is_refused_without_the_name_of_a_dropped_column(engine, enabled, sql):
     sql("CREATE TABLE hr.k (a int NOT NULL, b int NOT NULL, UNIQUE (a, b))")
     engine.enable_table(enabled, "hr", "k", role_name=None, index_name="k_a_b_key")

@@ -40,6 +40,7 @@ from engine.sources.postgres.connection import (
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
+    FIXED_PARTITIONS,
     OWN_DDL,
     OWNER_COMMENT,
     PUBLICATION,
@@ -318,6 +319,8 @@ class PostgresAdmin:
             return f"The table is in use for longer than {LOCK_TIMEOUT}. {holders or words}"
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return f"{words}. {_ownership(connection, instance)}"
+        if isinstance(error, psycopg.errors.UndefinedTable) and f"{SCHEMA}.{FIXED_PARTITIONS}" in words:
+            return f"{words}. An earlier version enabled the database: it must be enabled anew for this"
         return words
 
     # Plumbing

@@ -17,6 +17,7 @@ from engine.sources.postgres.names import (
     SCHEMA,
     TRACKED_INDEXES,
     TRACKED_TABLES,
+    TRIGGER_FUNCTIONS,
 )
 
 OLDEST_VERSION = 140000
@@ -35,6 +36,8 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout,
        EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
                WHERE n.nspname = 'cdc' AND p.proname = 'record_ddl') AS is_enabled,
+       ARRAY(SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+             WHERE n.nspname = 'cdc') AS functions,
        r.rolsuper AS is_superuser,
        (SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p
         WHERE p.proname = 'pg_log_standby_snapshot' LIMIT 1) AS may_log_snapshot
@@ -94,7 +97,7 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
             f"highwater disable -d {shlex.quote(database)}",
             fatal=False,
         )
-    yield from _trigger_problems(facts, missing_triggers(connection))
+    yield from _trigger_problems(facts, missing_triggers(connection), database)
     yield from _soft_problems(facts)
     if facts["may_log_snapshot"] is False:
         role = sql.Identifier(facts["role"]).as_string(connection)
@@ -209,14 +212,23 @@ def missing_triggers(connection: Connection) -> Sequence[str]:
     return [name for name in EVENT_TRIGGERS if name not in there]
 
 
-def _trigger_problems(facts: dict[str, Any], missing: Sequence[str]) -> Iterator[SourceProblem]:
+def _trigger_problems(
+    facts: dict[str, Any], missing: Sequence[str], database: str
+) -> Iterator[SourceProblem]:
     if facts["is_enabled"] and missing:
+        # One that came with a later version than that which enabled the database has no function there.
+        is_old = any(TRIGGER_FUNCTIONS[name] not in facts["functions"] for name in missing)
+        name = shlex.quote(database)
         yield SourceProblem(
             "event triggers",
             "DDL on tracked tables is not recorded in full, and nothing refuses what would lose changes "
             "(of keys, of replica identity, ATTACH and DETACH PARTITION where allow_partition_switch is 0): "
-            f"the database lacks event triggers of Highwater's: {', '.join(missing)}.",
-            f"As a superuser: {'; '.join(EVENT_TRIGGERS[name] for name in missing)};",
+            f"the database lacks event triggers of Highwater's: {', '.join(missing)}."
+            + (" It was enabled by an earlier version, which did not have them." if is_old else ""),
+            f"Enable it anew, once its changes are consumed, for they go: "
+            f"highwater disable -d {name}; highwater enable -d {name}"
+            if is_old
+            else f"As a superuser: {'; '.join(EVENT_TRIGGERS[name] for name in missing)};",
             fatal=False,
         )
     elif not facts["is_enabled"] and not facts["is_superuser"]:

@@ -28,6 +28,8 @@ EVENT_TRIGGERS = {
     for name, (event, function) in _EVENTS.items()
 }
 """What tells the log of DDL on tracked tables; a superuser may run these when the connecting role may not."""
+TRIGGER_FUNCTIONS = {name: function for name, (_, function) in _EVENTS.items()}
+"""The function in schema ``cdc`` that each of them calls."""
 
 OWN_DDL = f"SELECT set_config('highwater.own', word, true) FROM {SCHEMA}.own_ddl"
 """Said in a transaction whose DDL is ours: event triggers leave it alone."""
