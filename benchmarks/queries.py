@@ -30,6 +30,7 @@ from engine.lake.publisher import Append, Publisher
 from engine.lake.spark import build_session
 from engine.lake.sql_text import delta_table, quoted
 from engine.lake.tables import Lake, change_table_schema
+from engine.lake.tail import TableTail
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.change import COMMAND_ID, OPERATION, SEQVAL, START_LSN, UPDATE_MASK
 from engine.model.lsn import Lsn
@@ -97,9 +98,11 @@ def _all_changes(spark: SparkSession, table: Table, runs: int) -> float:
     low, high = Lsn.at(first), Lsn.at(first + commits - 1)
     files = _files(spark, table, low, high)
     schema = spark.read.parquet(*files).schema
+    tail = TableTail()
 
     def ours() -> int:
-        found = all_changes(spark, table.lake, table.instance, low, high, table.high, ALL_UPDATE_OLD)
+        version = tail.version(table.path)  # as the engine does
+        found = all_changes(spark, table.lake, table.instance, low, high, table.high, ALL_UPDATE_OLD, version)
         return int(found.toArrow().num_rows)
 
     def bare() -> int:
@@ -132,11 +135,12 @@ def _net_changes(spark: SparkSession, table: Table, runs: int) -> float:
             )
         )
 
-    ratios = []
+    ratios, tail = [], TableTail()
     for option in NET_CHANGES_OPTIONS:
 
         def ours(option: str = option) -> int:
-            found = net_changes(spark, table.lake, table.instance, Lsn.at(0), table.high, table.high, option)
+            asked = (Lsn.at(0), table.high, table.high, option, tail.version(table.path))
+            found = net_changes(spark, table.lake, table.instance, *asked)
             return _thrown_away(found)
 
         ratios.append(

@@ -361,10 +361,12 @@ class Engine:
 
         Raises InvalidObjectName for an unknown instance, SelectDenied, RangeOutsideValidity.
         """
-        instance, high = self._metadata.queried(database, capture_instance, "all", principal)
+        instance, high, version = self._queried(database, capture_instance, "all", principal)
         from engine.query.all_changes import all_changes  # imports pyspark
 
-        return all_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
+        return all_changes(
+            self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option, version
+        )
 
     def newest_changes(
         self,
@@ -407,10 +409,12 @@ class Engine:
         Raises InvalidObjectName for an unknown instance or one without net changes, SelectDenied,
         RangeOutsideValidity.
         """
-        instance, high = self._metadata.queried(database, capture_instance, "net", principal)
+        instance, high, version = self._queried(database, capture_instance, "net", principal)
         from engine.query.net_changes import net_changes  # imports pyspark
 
-        return net_changes(self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option)
+        return net_changes(
+            self._spark(), self._lake, instance, from_lsn, to_lsn, high, row_filter_option, version
+        )
 
     def all_changes_by_time(
         self,
@@ -430,12 +434,12 @@ class Engine:
         Columns and errors as `engine.query.wrappers.all_changes_by_time`; parameters of the function's
         shape as `generate_wrapper_function`. Raises InvalidObjectName, SelectDenied too.
         """
-        instance, high = self._metadata.queried(database, capture_instance, "all", principal)
+        instance, high, version = self._queried(database, capture_instance, "all", principal)
         shape = wrapper_shape(instance, closed_high_end_point, column_list, update_flag_list)
         from engine.query.wrappers import all_changes_by_time  # imports pyspark
 
         return all_changes_by_time(
-            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape
+            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape, version
         )
 
     def net_changes_by_time(
@@ -455,12 +459,12 @@ class Engine:
 
         As `all_changes_by_time`. Columns as `engine.query.wrappers.net_changes_by_time`.
         """
-        instance, high = self._metadata.queried(database, capture_instance, "net", principal)
+        instance, high, version = self._queried(database, capture_instance, "net", principal)
         shape = wrapper_shape(instance, closed_high_end_point, column_list, update_flag_list)
         from engine.query.wrappers import net_changes_by_time  # imports pyspark
 
         return net_changes_by_time(
-            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape
+            self._spark(), self._lake, instance, start_time, end_time, high, row_filter_option, shape, version
         )
 
     # Changes as files, for readers with a Spark session of their own: `engine.spark_source`
@@ -490,10 +494,10 @@ class Engine:
         Needs no agent. Raises what those do, and TableNotReadable.
         """
         kind = "net" if net else "all"
-        instance, high = self._metadata.queried(database, capture_instance, kind, principal)
+        instance, high, version = self._queried(database, capture_instance, kind, principal)
         from engine.query.change_files import change_files
 
-        return change_files(self._lake, instance, net, from_lsn, to_lsn, high, row_filter_option)
+        return change_files(self._lake, instance, net, from_lsn, to_lsn, high, row_filter_option, version)
 
     def last_commit_upto(self, database: str, time: datetime) -> Lsn | None:
         """`map_time_to_lsn` with 'largest less than or equal', without the agent; ``time`` has its zone."""
@@ -528,6 +532,18 @@ class Engine:
         """What a role of the source may do there. Raises SourceUnreachable."""
         instances = self._control.instances.list(database)
         return self._databases.admin(database).privileges(principal, instances)
+
+    def _queried(
+        self, database: str, capture_instance: str, kind: str, principal: str | None
+    ) -> tuple[CaptureInstance, Lsn | None, int | None]:
+        """The instance, how far may be looked, and the version of its change table that is looked at.
+
+        Cleanup moves the low endpoint before it deletes: read after the version, it refuses whatever that
+        version may lack, and what is deleted later is still in it. None where the lake is no local folder.
+        """
+        instance, high = self._metadata.queried(database, capture_instance, kind, principal)
+        version = self._tail.version(self._lake.change_table(database, capture_instance))
+        return self._metadata.as_now(instance), high, version
 
     # Update masks; over a column of masks: `engine.query.mask_columns`
 

@@ -39,12 +39,15 @@ class RangeFile:
     rows: int
 
 
-def files_of_range(path: str, position: str, low: Lsn, high: Lsn) -> tuple[RangeFile, ...]:
+def files_of_range(
+    path: str, position: str, low: Lsn, high: Lsn, version: int | None = None
+) -> tuple[RangeFile, ...]:
     """The files that may hold rows whose ``position`` is in ``low`` … ``high``, in log order.
 
-    path: of the table. Raises TableNotReadable; what the file system raises where there is no table.
+    path: of the table; version: the newest by default. Raises TableNotReadable; what the file system raises
+    where there is no table.
     """
-    table = DeltaTable(path)
+    table = DeltaTable(path, version)
     if "deletionVectors" in (table.protocol().reader_features or ()):
         raise TableNotReadable(path, "deletion vectors")
     added = pa.table(table.get_add_actions(flatten=True))

@@ -10,9 +10,9 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def delta_table(path: str) -> str:
-    """A Delta table by its path."""
-    return f"delta.{quoted(path)}"
+def delta_table(path: str, version: int | None = None) -> str:
+    """A Delta table by its path: as it is whenever it is read, or always in one version."""
+    return f"delta.{quoted(path)}" + ("" if version is None else f" VERSION AS OF {version:d}")
 
 
 def renamed(columns: Iterable[tuple[str, str]]) -> str:

@@ -57,6 +57,11 @@ class TableTail:
             return None
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
+    def version(self, path: str) -> int | None:
+        """The newest version of the table; None where it is not in a local folder, or not there."""
+        folder = local_folder(path)
+        return None if folder is None else self._version(folder)
+
     def _version(self, folder: Path) -> int | None:
         """The newest version of the table; None without one."""
         log = folder / "_delta_log"

@@ -7,6 +7,7 @@ owner, who sees everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.control import ControlDatabase
 from engine.errors import (
@@ -57,6 +58,13 @@ class Metadata:
             raise InvalidObjectName(f"cdc.{function}")
         self._rule.check(instance, principal, function)
         return instance, self._control.watermarks.get(database).high
+
+    def as_now(self, instance: CaptureInstance) -> CaptureInstance:
+        """The instance with the low endpoint that it has now. Raises InvalidObjectName when it is gone."""
+        now = self._control.instances.get(instance.database, instance.capture_instance)
+        if now is None or now.object_id != instance.object_id:
+            raise InvalidObjectName(f"cdc.{instance.capture_instance}_CT")
+        return replace(instance, start_lsn=now.start_lsn)
 
     def min_lsn(self, database: str, capture_instance: str, principal: str | None) -> Lsn:
         """The instance's low endpoint; zero where it is unknown, not yet met in the log, or not readable."""

@@ -36,11 +36,13 @@ def all_changes(
     to_lsn: Lsn | None,
     high: Lsn | None,
     row_filter_option: str | None,
+    version: int | None = None,
 ) -> DataFrame:
     """Every change committed in ``from_lsn`` … ``to_lsn``, in commit order and order of the transaction.
 
     Returns ``__$start_lsn``, ``__$seqval``, ``__$operation``, ``__$update_mask``, then the captured columns.
-    high: the published high watermark. Raises RangeOutsideValidity.
+    high: the published high watermark. version: of the change table, in which the rows are always read;
+    None: in that of the moment, which may lack rows that were cleaned up since. Raises RangeOutsideValidity.
     """
     asked = checked_range(FUNCTION, instance, from_lsn, to_lsn, high, row_filter_option, ALL_CHANGES_OPTIONS)
     metadata = [(quoted(name), name) for name in (START_LSN, SEQVAL, OPERATION, UPDATE_MASK)]
@@ -49,7 +51,7 @@ def all_changes(
         for column, name in zip(lake_columns(instance), instance.column_names, strict=True)
     ]
     return spark.sql(
-        f"SELECT {renamed(metadata + captured)} FROM ({changes_in_order(lake, instance, asked)})"
+        f"SELECT {renamed(metadata + captured)} FROM ({changes_in_order(lake, instance, asked, version)})"
     )
 
 
@@ -76,7 +78,9 @@ def change_table(spark: SparkSession, lake: Lake, instance: CaptureInstance, hig
     return spark.sql(f"SELECT {select} FROM {table} WHERE {quoted(START_LSN)} <= '{high}'")
 
 
-def changes_in_order(lake: Lake, instance: CaptureInstance, asked: ChangeRange) -> str:
+def changes_in_order(
+    lake: Lake, instance: CaptureInstance, asked: ChangeRange, version: int | None = None
+) -> str:
     """SQL for the rows asked for, in log order, with all columns of the change table under its own names.
 
     Whoever selects from it keeps the order and may rename: a captured column may be called like a column
@@ -86,5 +90,5 @@ def changes_in_order(lake: Lake, instance: CaptureInstance, asked: ChangeRange) 
     if asked.row_filter_option == ALL:
         condition += f" AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
     order = ", ".join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))
-    table = delta_table(lake.change_table(instance.database, instance.capture_instance))
+    table = delta_table(lake.change_table(instance.database, instance.capture_instance), version)
     return f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"

@@ -111,8 +111,11 @@ def change_files(
     to_lsn: Lsn | None,
     high: Lsn | None,
     row_filter_option: str | None,
+    version: int | None = None,
 ) -> ChangeFiles:
     """The files that answer, in one version of the change table. high: the published high watermark.
+
+    version: which; the newest by default, which may lack rows that were cleaned up since the call began.
 
     Raises RangeOutsideValidity as the query functions do, InvalidObjectName for net changes of an instance
     without, TableNotReadable.
@@ -124,7 +127,7 @@ def change_files(
     asked = checked_range(function, instance, from_lsn, to_lsn, high, row_filter_option, options)
     path = lake.change_table(instance.database, instance.capture_instance)
     empty = asked.from_lsn > asked.to_lsn
-    files = () if empty else files_of_range(path, START_LSN, asked.from_lsn, asked.to_lsn)
+    files = () if empty else files_of_range(path, START_LSN, asked.from_lsn, asked.to_lsn, version)
     return ChangeFiles(instance, net, asked, files)
 
 

@@ -40,22 +40,30 @@ def net_changes(
     to_lsn: Lsn | None,
     high: Lsn | None,
     row_filter_option: str | None,
+    version: int | None = None,
 ) -> DataFrame:
     """One row for each row identifier changed in ``from_lsn`` … ``to_lsn``, with its final content.
 
     Returns ``__$start_lsn`` (of the key's last change), ``__$operation``, ``__$update_mask`` (NULL unless
-    ``all with mask``), then the captured columns; no order. high: the published high watermark.
+    ``all with mask``), then the captured columns; no order. high: the published high watermark; version as
+    in `all_changes`.
     Raises RangeOutsideValidity, InvalidObjectName when the instance has no net changes.
     """
     if not instance.supports_net_changes or not instance.index_columns:
         raise InvalidObjectName(f"cdc.fn_cdc_get_net_changes_{instance.capture_instance}")
     asked = checked_range(FUNCTION, instance, from_lsn, to_lsn, high, row_filter_option, NET_CHANGES_OPTIONS)
-    return spark.sql(net_changes_of(lake, instance, asked, instance.column_names))
+    return spark.sql(net_changes_of(lake, instance, asked, instance.column_names, version))
 
 
-def net_changes_of(lake: Lake, instance: CaptureInstance, asked: ChangeRange, names: Sequence[str]) -> str:
+def net_changes_of(
+    lake: Lake,
+    instance: CaptureInstance,
+    asked: ChangeRange,
+    names: Sequence[str],
+    version: int | None = None,
+) -> str:
     """SQL for the net changes asked for. ``names``: how the result calls the captured columns."""
-    table = delta_table(lake.change_table(instance.database, instance.capture_instance))
+    table = delta_table(lake.change_table(instance.database, instance.capture_instance), version)
     condition = asked.condition(quoted(START_LSN))
     changes = f"SELECT * FROM {table} WHERE {condition} AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
     columns = lake_columns(instance)

@@ -43,6 +43,7 @@ def all_changes_by_time(
     high: Lsn | None,
     row_filter_option: str | None,
     shape: WrapperShape,
+    version: int | None = None,
 ) -> DataFrame:
     """Every change committed after ``start_time`` and up to ``end_time``, in log order.
 
@@ -56,7 +57,8 @@ def all_changes_by_time(
     )
     leading = [(quoted(START_LSN), CDC_STARTLSN), (quoted(SEQVAL), CDC_SEQVAL)]
     select = renamed([*leading, *_selection(instance, shape)])
-    return spark.sql(f"SELECT {select} FROM ({all_changes.changes_in_order(lake, instance, asked)})")
+    changes = all_changes.changes_in_order(lake, instance, asked, version)
+    return spark.sql(f"SELECT {select} FROM ({changes})")
 
 
 def net_changes_by_time(
@@ -68,6 +70,7 @@ def net_changes_by_time(
     high: Lsn | None,
     row_filter_option: str | None,
     shape: WrapperShape,
+    version: int | None = None,
 ) -> DataFrame:
     """The net changes of what was committed after ``start_time`` and up to ``end_time``; no order.
 
@@ -81,7 +84,7 @@ def net_changes_by_time(
     asked = checked_range(
         net_changes.FUNCTION, instance, *lsns, high, row_filter_option, net_changes.NET_CHANGES_OPTIONS
     )
-    changes = net_changes.net_changes_of(lake, instance, asked, lake_columns(instance))
+    changes = net_changes.net_changes_of(lake, instance, asked, lake_columns(instance), version)
     return spark.sql(f"SELECT {renamed(_selection(instance, shape))} FROM ({changes})")
 
 

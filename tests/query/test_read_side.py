@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from engine.errors import InvalidObjectName, SelectDenied
+from engine.errors import InvalidObjectName, RangeOutsideValidity, SelectDenied
+from engine.lake.tail import TableTail
 from engine.query.mask_columns import is_bit_set
 from tests.capture.conftest import DATABASE, Workbench
 
@@ -149,3 +150,43 @@ def test_who_may_not_select_is_told_before_anything_is_read(department: Workbenc
     finally:
         department.sql("DROP OWNED BY query_reader")
         department.sql("DROP ROLE query_reader")
+
+
+def test_an_answer_keeps_its_rows_when_cleanup_passes_it(department: Workbench) -> None:
+    department.sql("UPDATE department SET name = 'Tooling' WHERE id = 2")
+    department.drain()
+    engine, (low, high) = department.engine, valid(department)
+    answers = [
+        engine.get_all_changes(DATABASE, INSTANCE, low, high),
+        engine.get_net_changes(DATABASE, INSTANCE, low, high),
+        engine.all_changes_by_time(DATABASE, INSTANCE),
+        engine.net_changes_by_time(DATABASE, INSTANCE),
+    ]
+    files = engine.change_files(DATABASE, INSTANCE, low, high)
+    before = [sorted(map(str, rows(answer))) for answer in answers]
+    engine.cleanup_change_table(DATABASE, INSTANCE, high)
+    assert [sorted(map(str, rows(answer))) for answer in answers] == before
+    assert sum(batch.num_rows for share in range(files.shares) for batch in files.rows(share)) == len(
+        before[0]
+    )
+    with pytest.raises(RangeOutsideValidity):
+        engine.get_all_changes(DATABASE, INSTANCE, low, high)
+
+
+def test_a_version_that_cleanup_made_meanwhile_is_no_answer_to_an_older_range(
+    department: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the call's first look at the low endpoint and its choice of a version."""
+    department.sql("UPDATE department SET name = 'Tooling' WHERE id = 2")
+    department.drain()
+    engine, (low, high) = department.engine, valid(department)
+    newest = TableTail.version
+
+    def after_cleanup(tail: TableTail, path: str) -> int | None:
+        monkeypatch.undo()
+        engine.cleanup_change_table(DATABASE, INSTANCE, high)
+        return newest(tail, path)
+
+    monkeypatch.setattr(TableTail, "version", after_cleanup)
+    with pytest.raises(RangeOutsideValidity):
+        engine.get_all_changes(DATABASE, INSTANCE, low, high)
