@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -14,6 +16,15 @@ from prompt_toolkit.output import DummyOutput
 
 from engine.tsql.batches import Batch
 from engine.tsql.console import Console, Words
+
+
+@pytest.fixture(autouse=True)
+def no_other_loop() -> Iterator[None]:
+    """The browser's tests leave an event loop that rests in the middle of a run; a prompt has its own."""
+    resting = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(resting)
 
 
 class Typed:
