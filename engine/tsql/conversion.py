@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from uuid import UUID
 
 from engine.tsql.messages import SqlError, sql_error
@@ -425,8 +425,3 @@ def try_convert(value: Value, to: SqlType, style: int | None = None) -> Value:
         if error.message.number == 529:
             raise
         return Value(to, None)
-
-
-def truncated(number: Decimal) -> int:
-    """Towards zero, as a decimal becomes a whole number."""
-    return int(number.to_integral_value(ROUND_DOWN))

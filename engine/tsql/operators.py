@@ -85,11 +85,6 @@ def _comparable(value: Value, type_: SqlType) -> object:
     return raw.rstrip(" ").casefold() if isinstance(raw, str) else raw
 
 
-def equal_values(left: Value, right: Value) -> bool:
-    """Whether both are there and equal."""
-    return compare(left, right) == 0
-
-
 @lru_cache(maxsize=256)
 def _pattern(text: str, escape: str | None) -> re.Pattern[str]:
     result, position = "", 0
