@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 
 import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 from tenacity.stop import stop_when_event_set
 
+from engine.agent.job_thread import JobThread
 from engine.capture.scan import Scan
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
@@ -24,7 +25,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
 """Seconds until a job that failed tries again: between the first failure in a row and the tenth."""
 
 
-class CaptureJob:
+class CaptureJob(JobThread):
     """Runs sp_cdc_scan as msdb.dbo.cdc_jobs said when it was started.
 
     open_scan: gives a `Scan` for a lease and closes its source afterwards.
@@ -41,6 +42,7 @@ class CaptureJob:
         lease_seconds: int,
         interval_floor: float,
     ) -> None:
+        super().__init__(job.name)
         self.job = job
         self.parameters = job.configured
         self._control = control
@@ -49,7 +51,6 @@ class CaptureJob:
         self._holder = holder
         self._lease_seconds = lease_seconds
         self._interval_floor = interval_floor
-        self._stop = Event()
         self._news = Event()
         self._woken = False
         self._asked = False
@@ -57,21 +58,6 @@ class CaptureJob:
         self._reporting = Lock()
         self._tables_dropped = True
         self._failures = 0
-        self._thread = Thread(target=self._run, name=job.name, daemon=True)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the thread still runs."""
-        return self._thread.is_alive()
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._stop.is_set()
-
-    def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
 
     def stop(self, asked: bool = False) -> None:
         """Asks it to end after its cycle; ``asked``: by the job's row, not because the agent ends."""
@@ -80,10 +66,6 @@ class CaptureJob:
         self._news.set()
         if asked:
             self._report(JobState.STOPPING, "Stops after its cycle.")
-
-    def join(self, timeout: float | None = None) -> None:
-        """Waits until the thread has ended."""
-        self._thread.join(timeout)
 
     def wake(self) -> None:
         """Somebody waits: scan now, whatever the polling interval says."""

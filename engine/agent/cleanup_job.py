@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from threading import Event, Thread
 
 import structlog
 
+from engine.agent.job_thread import JobThread
 from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.control.job_runs import ClaimedRun
@@ -20,7 +20,7 @@ from engine.model.job import CleanupJob, JobType, RunOutcome
 _log = structlog.get_logger(__name__)
 
 
-class CleanupRunner:
+class CleanupRunner(JobThread):
     """Runs sp_MScdc_cleanup_job with what msdb.dbo.cdc_jobs says when it begins.
 
     following: when the schedule wants the run after this one. A lease of its own, beside that of capture,
@@ -37,6 +37,7 @@ class CleanupRunner:
         clock: Callable[[], datetime],
         following: datetime | None,
     ) -> None:
+        super().__init__(job.name)
         self.job = job
         self._control = control
         self._cleanup = cleanup
@@ -44,31 +45,11 @@ class CleanupRunner:
         self._lease_seconds = lease_seconds
         self._clock = clock
         self._following = following
-        self._stop = Event()
         self._deleted = 0
-        self._thread = Thread(target=self._run, name=job.name, daemon=True)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the thread still runs."""
-        return self._thread.is_alive()
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._stop.is_set()
-
-    def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
 
     def stop(self) -> None:
         """Asks it to end after its statement."""
         self._stop.set()
-
-    def join(self) -> None:
-        """Waits until the thread has ended."""
-        self._thread.join()
 
     # The thread
 
