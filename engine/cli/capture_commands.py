@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from engine.cli.job_commands import JsonOption, headline, identity, show_jobs, start_job, stop_job
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
-from engine.model.job import AnyJob, CaptureParameters, Job, JobType, is_capture
-
-if TYPE_CHECKING:
-    from engine.engine import Engine
+from engine.model.job import CaptureParameters, Job, JobType, is_capture
 
 
 def register(app: typer.Typer) -> None:
@@ -27,18 +23,12 @@ def register(app: typer.Typer) -> None:
 
 def start(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
     """Start the capture job."""
-    with opened(home) as engine:
-        name = engine.database(database).name
-        engine.start_job(name, JobType.CAPTURE)
-        typer.echo(f"Job cdc.{name}_capture is started.")
+    start_job(database, home, JobType.CAPTURE)
 
 
 def stop(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
     """Stop the capture job; the source keeps its log until it is started again."""
-    with opened(home) as engine:
-        name = engine.database(database).name
-        engine.stop_job(name, JobType.CAPTURE)
-        typer.echo(f"Job cdc.{name}_capture is stopped.")
+    stop_job(database, home, JobType.CAPTURE)
 
 
 def scan(
@@ -57,30 +47,16 @@ def scan(
 
 
 def status(
-    database: DatabaseOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a job.")] = False,
-    home: HomeOption = DEFAULT_HOME,
+    database: DatabaseOption = None, as_json: JsonOption = False, home: HomeOption = DEFAULT_HOME
 ) -> None:
     """Show capture jobs: of one database, or of all without -d."""
-    with opened(home) as engine:
-        for job in jobs_of(engine, database):
-            if is_capture(job):
-                typer.echo(json.dumps(as_dict(job), ensure_ascii=False) if as_json else as_text(job))
-
-
-def jobs_of(engine: Engine, database: str | None) -> Iterator[AnyJob]:
-    """The jobs of one database, or of every enabled one without a name."""
-    if database is None:
-        names = [each.name for each in engine.databases() if each.is_cdc_enabled]
-    else:
-        names = [engine.database(database).name]
-    for name in names:
-        yield from engine.help_jobs(name)
+    form = as_dict if as_json else as_text
+    show_jobs(database, home, lambda job: form(job) if is_capture(job) else None)
 
 
 def as_text(job: Job) -> str:
     """One line on a job, a second where its parameters take effect only after a restart."""
-    line = f"{job.name}: {job.state} since {job.since:%Y-%m-%d %H:%M:%S} UTC; {_parameters(job.configured)}"
+    line = headline(job, _parameters(job.configured))
     if job.message and job.message != f"{job.state.capitalize()}.":
         line += f"\n  {job.message}"
     if job.running is not None and job.running != job.configured:
@@ -91,13 +67,7 @@ def as_text(job: Job) -> str:
 def as_dict(job: Job) -> dict[str, object]:
     """A job for ``--json``: times ISO 8601, parameters by the original's names."""
     return {
-        "database": job.database,
-        "job": job.name,
-        "job_type": str(job.job_type),
-        "state": str(job.state),
-        "since": job.since.isoformat(),
-        "wanted": job.wanted,
-        "message": job.message,
+        **identity(job),
         "configured": _named(job.configured),
         "running": None if job.running is None else _named(job.running),
     }

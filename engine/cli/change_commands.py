@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +11,7 @@ import typer
 
 from engine.cli.row_output import Column, Format, Row, lines
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
+from engine.cli.standard_output import pipe_may_close, write
 from engine.cli.value_text import temporal_as_text
 from engine.errors import LsnInvalid
 from engine.model.capture_instance import CaptureInstance
@@ -74,19 +72,19 @@ def changes(
         low, high = _lsn(from_lsn), _lsn(to_lsn)
         name = engine.database(database).name
         if low is None and high is None and (waiting := _not_yet_met(engine, name, capture_instance)):
-            _write(lines(_columns(waiting, net), (), form))
+            write(lines(_columns(waiting, net), (), form))
             typer.echo(_not_captured_yet(name, capture_instance), err=True)
             return
         from engine.query.failures import fetching  # imports pyspark
 
         _silence_spark()
         low, high = low or engine.get_min_lsn(name, capture_instance), high or engine.get_max_lsn(name)
-        with fetching(), _pipe_may_close():
+        with fetching(), pipe_may_close():
             query = engine.get_net_changes if net else engine.get_all_changes
             frame = query(name, capture_instance, low, high, row_filter)
             rows = _rows(frame)
             first = list(islice(rows, 1))
-            _write(lines(frame.dtypes, chain(first, rows), form))
+            write(lines(frame.dtypes, chain(first, rows), form))
         if not first:
             typer.echo(f"Note: no changes of '{capture_instance}' from {low} to {high}.", err=True)
 
@@ -134,21 +132,3 @@ def _silence_spark() -> None:
 
     for name in SPARK_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
-
-
-def _write(text: Iterable[str]) -> None:
-    """UTF-8 with plain line ends, whatever the terminal's settings: scripts read this."""
-    output = sys.stdout.buffer
-    for line in text:
-        output.write(line.encode())
-    output.flush()
-
-
-@contextmanager
-def _pipe_may_close() -> Iterator[None]:
-    """A reader that has had enough (``| head``) is no failure."""
-    try:
-        yield
-    except BrokenPipeError:
-        # What is still buffered must not fail again when the interpreter exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from datetime import datetime
-from typing import Annotated
 
 import typer
 
-from engine.cli.capture_commands import jobs_of
-from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
+from engine.cli.job_commands import (
+    JsonOption,
+    headline,
+    identity,
+    moment,
+    show_jobs,
+    start_job,
+    stop_job,
+)
+from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption
 from engine.model.job import CleanupJob, JobRun, JobType, is_cleanup
 
 
@@ -25,39 +30,29 @@ def register(app: typer.Typer) -> None:
 
 def start(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
     """Run the cleanup job once, now: changes older than its retention go."""
-    with opened(home) as engine:
-        name = engine.database(database).name
-        engine.start_job(name, JobType.CLEANUP)
-        typer.echo(f"Job cdc.{name}_cleanup is started.")
+    start_job(database, home, JobType.CLEANUP)
 
 
 def stop(database: DatabaseOption = None, home: HomeOption = DEFAULT_HOME) -> None:
     """Stop the cleanup job after its statement; it runs again by its schedule."""
-    with opened(home) as engine:
-        name = engine.database(database).name
-        engine.stop_job(name, JobType.CLEANUP)
-        typer.echo(f"Job cdc.{name}_cleanup is stopped.")
+    stop_job(database, home, JobType.CLEANUP)
 
 
 def status(
-    database: DatabaseOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a job.")] = False,
-    home: HomeOption = DEFAULT_HOME,
+    database: DatabaseOption = None, as_json: JsonOption = False, home: HomeOption = DEFAULT_HOME
 ) -> None:
     """Show cleanup jobs: of one database, or of all without -d."""
-    with opened(home) as engine:
-        for job in jobs_of(engine, database):
-            if is_cleanup(job):
-                typer.echo(json.dumps(as_dict(job), ensure_ascii=False) if as_json else as_text(job))
+    form = as_dict if as_json else as_text
+    show_jobs(database, home, lambda job: form(job) if is_cleanup(job) else None)
 
 
 def as_text(job: CleanupJob) -> str:
     """One line on a job, one on when it runs next and, once it has run, one on how it ended."""
     parameters = f"retention {job.configured.retention}, threshold {job.configured.threshold}"
-    lines = [f"{job.name}: {job.state} since {_moment(job.since)}; {parameters}", f"  {_next(job)}"]
+    lines = [headline(job, parameters), f"  {_next(job)}"]
     if job.last_run is not None:
         run = job.last_run
-        lines.append(f"  last run {_moment(run.start_time)} {run.outcome}: {run.message}")
+        lines.append(f"  last run {moment(run.start_time)} {run.outcome}: {run.message}")
     if job.running is not None and job.running != job.configured:
         lines.append("  this run began with other parameters")
     return "\n".join(lines)
@@ -66,13 +61,7 @@ def as_text(job: CleanupJob) -> str:
 def as_dict(job: CleanupJob) -> dict[str, object]:
     """A job for ``--json``: times ISO 8601, parameters by the original's names."""
     return {
-        "database": job.database,
-        "job": job.name,
-        "job_type": str(job.job_type),
-        "state": str(job.state),
-        "since": job.since.isoformat(),
-        "wanted": job.wanted,
-        "message": job.message,
+        **identity(job),
         "configured": asdict(job.configured),
         "running": None if job.running is None else asdict(job.running),
         "schedule": job.schedule,
@@ -94,9 +83,5 @@ def _run(run: JobRun) -> dict[str, object]:
 def _next(job: CleanupJob) -> str:
     if job.schedule is None:
         return "no schedule: it runs when it is started"
-    known = "when the agent runs" if job.next_run is None else _moment(job.next_run)
+    known = "when the agent runs" if job.next_run is None else moment(job.next_run)
     return f"schedule {job.schedule}, next run {known}"
-
-
-def _moment(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import typer
 
 from engine.cli.row_output import Column, Format, lines
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
+from engine.cli.standard_output import pipe_may_close, write
 from engine.model.scan_session import ScanError, ScanSession
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
@@ -61,8 +61,8 @@ def errors(
 def _write(kind: type, found: Iterable[Any], form: Format) -> None:
     columns = columns_of(kind)
     rows = (tuple(_value(getattr(row, name)) for name, _ in columns) for row in found)
-    sys.stdout.buffer.write("".join(lines(columns, rows, form)).encode())
-    sys.stdout.buffer.flush()
+    with pipe_may_close():
+        write(lines(columns, rows, form))
 
 
 def columns_of(kind: type) -> Sequence[Column]:

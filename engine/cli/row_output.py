@@ -11,11 +11,14 @@ from typing import Any
 from rich.cells import cell_len
 
 from engine.cli.value_text import json_encoder, text_encoder
+from engine.text_cells import aligned, csv_field, printable, started
 
 ROWS_MEASURED = 200
 """A table's column widths are those of its first rows: more are not held back."""
 WIDEST = 60
 """A table's column is no wider; longer values are shown in full all the same."""
+GAP = "  "
+"""Between a table's columns."""
 
 Column = tuple[str, str]
 """Name and lake type, as ``DataFrame.dtypes`` gives them."""
@@ -35,8 +38,7 @@ def lines(columns: Sequence[Column], rows: Iterable[Row], form: Format) -> Itera
 
     The first row is asked for at once: what cannot be fetched leaves no heading behind.
     """
-    rows = iter(rows)
-    return _FORMS[form](columns, chain(list(islice(rows, 1)), rows))
+    return _FORMS[form](columns, started(rows))
 
 
 def json_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
@@ -49,11 +51,11 @@ def json_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
 
 def csv_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     """A heading, then the rows, as RFC 4180; NULL is nothing, an empty string ``""``."""
-    yield ",".join(_csv_field(name) for name, _ in columns) + "\n"
+    yield ",".join(csv_field(name) for name, _ in columns) + "\n"
     encoders = [text_encoder(kind) for _, kind in columns]
     for row in rows:
         fields = (
-            "" if value is None else _csv_field(encode(value))
+            "" if value is None else csv_field(encode(value))
             for encode, value in zip(encoders, row, strict=True)
         )
         yield ",".join(fields) + "\n"
@@ -63,47 +65,28 @@ def table_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]
     """A heading, a rule, then the rows in columns; numbers at the right; NULL written out."""
     cells = _cells(columns, rows)
     measured = list(islice(cells, ROWS_MEASURED))
-    names = [_printable(name) for name, _ in columns]
+    names = [printable(name) for name, _ in columns]
     widths = [
         min(WIDEST, max(cell_len(cell) for cell in column)) for column in zip(names, *measured, strict=True)
     ]
     right = [_is_number(kind) for _, kind in columns]
-    yield _table_line(names, widths, [False] * len(names))
-    yield "  ".join("-" * width for width in widths) + "\n"
+    yield aligned(names, widths, [False] * len(names), GAP)
+    yield GAP.join("-" * width for width in widths) + "\n"
     for row in chain(measured, cells):
-        yield _table_line(row, widths, right)
+        yield aligned(row, widths, right, GAP)
 
 
 def _cells(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[list[str]]:
     encoders = [text_encoder(kind) for _, kind in columns]
     for row in rows:
         yield [
-            "NULL" if value is None else _printable(encode(value))
+            "NULL" if value is None else printable(encode(value))
             for encode, value in zip(encoders, row, strict=True)
         ]
 
 
-def _table_line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = []
-    for cell, width, at_right in zip(cells, widths, right, strict=True):
-        blanks = " " * (width - cell_len(cell))
-        padded.append(blanks + cell if at_right else cell + blanks)
-    return "  ".join(padded).rstrip() + "\n"
-
-
 def _is_number(lake_type: str) -> bool:
     return lake_type.startswith(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
-
-
-def _printable(text: str) -> str:
-    """Text without characters that would break the table or steer the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _csv_field(text: str) -> str:
-    if text and not any(c in text for c in ',"\r\n') and text == text.strip():
-        return text
-    return '"' + text.replace('"', '""') + '"'
 
 
 _FORMS: dict[Format, Callable[[Sequence[Column], Iterable[Row]], Iterator[str]]] = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +10,9 @@ import typer
 
 from engine.cli.row_output import Format
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
+from engine.cli.standard_output import pipe_may_close
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine.tsql.sink import Sink
 
 
@@ -49,7 +46,7 @@ def sql(
 
         script = _script(file, query)
         name = engine.database(database).name
-        with _pipe_may_close(), session(engine, name, _sink(form), principal) as interpreter:
+        with pipe_may_close(), session(engine, name, _sink(form), principal) as interpreter:
             if script is None:
                 from engine.tsql.console import Console
 
@@ -92,13 +89,3 @@ def _sink(form: Format) -> Sink:
 def _write(text: str) -> None:
     """UTF-8 with plain line ends, whatever the terminal's settings: scripts read this."""
     sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-
-
-@contextmanager
-def _pipe_may_close() -> Iterator[None]:
-    """A reader that has had enough (``| head``) is no failure."""
-    try:
-        yield
-    except BrokenPipeError:
-        # What is still buffered must not fail again when the interpreter exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
@@ -110,10 +111,7 @@ class ScanCallRepository:
             values = {
                 "call_id": call_id,
                 "database_id": database_id(connection, database),
-                "maxtrans": parameters.maxtrans,
-                "maxscans": parameters.maxscans,
-                "continuous": parameters.continuous,
-                "pollinginterval": parameters.pollinginterval,
+                **asdict(parameters),
             }
             connection.execute(insert(scan_calls).values(values))
             notify(connection, JOBS, database)

@@ -42,16 +42,20 @@ def net_rows(changes: pa.Table, key: Sequence[str], width: int, merge: bool, mas
 
 def key_numbers(rows: pa.Table, key: Sequence[str]) -> np.ndarray:
     """For each row the number of its key: the same number means the same key."""
-    frame = pd.DataFrame({str(place): _comparable(rows[name]) for place, name in enumerate(key)})
+    frame = _key_frame(rows, key)
     numbers: np.ndarray = frame.groupby(list(frame.columns), sort=False, dropna=False).ngroup().to_numpy()
     return numbers
 
 
 def key_shares(rows: pa.Table, key: Sequence[str], shares: int) -> np.ndarray:
     """For each row which of ``shares`` parts its key belongs to: the same in every process."""
-    frame = pd.DataFrame({str(place): _comparable(rows[name]) for place, name in enumerate(key)})
-    owners: np.ndarray = (pd.util.hash_pandas_object(frame, index=False) % shares).to_numpy()
+    hashes = pd.util.hash_pandas_object(_key_frame(rows, key), index=False)
+    owners: np.ndarray = (hashes % shares).to_numpy()
     return owners
+
+
+def _key_frame(rows: pa.Table, key: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame({str(place): _comparable(rows[name]) for place, name in enumerate(key)})
 
 
 def _comparable(column: pa.ChunkedArray) -> pd.Series:
@@ -61,9 +65,14 @@ def _comparable(column: pa.ChunkedArray) -> pd.Series:
         return column.cast(pa.int64()).to_pandas()
     if pa.types.is_date32(kind):
         return column.cast(pa.int32()).to_pandas()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return column.to_pandas()
-    if pa.types.is_binary(kind) or pa.types.is_string(kind):
+    plain = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_binary,
+        pa.types.is_string,
+    )
+    if any(is_of(kind) for is_of in plain):
         return column.to_pandas()
     return pd.Series([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 

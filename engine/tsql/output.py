@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
@@ -14,6 +14,7 @@ from uuid import UUID
 from rich.cells import cell_len
 
 from engine.sources.sql_session import ResultColumn
+from engine.text_cells import aligned, csv_field, printable, started
 from engine.tsql.messages import Message
 from engine.tsql.sink import type_of
 
@@ -46,7 +47,7 @@ class JsonSink:
 
     def rows(self, columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]]) -> int:
         """``{"type":"resultset",…}``; a result that breaks off is closed, and its error follows."""
-        rows = _started(rows)
+        rows = started(rows)
         described = [{"name": each.name, "type": str(type_of(each))} for each in columns]
         self._write(f'{{"type":"resultset","columns":{_json(described)},"rows":[')
         count = 0
@@ -96,14 +97,14 @@ class CsvSink:
 
     def rows(self, columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]]) -> int:
         """RFC 4180 with plain line ends; NULL is nothing, an empty string ``""``."""
-        rows = _started(rows)
+        rows = started(rows)
         if self._results:
             self._write("\n")
         self._results += 1
-        self._write(",".join(_csv_field(each.name) for each in columns) + "\n")
+        self._write(",".join(csv_field(each.name) for each in columns) + "\n")
         count = 0
         for row in rows:
-            self._write(",".join("" if cell is None else _csv_field(plain_text(cell)) for cell in row) + "\n")
+            self._write(",".join("" if cell is None else csv_field(plain_text(cell)) for cell in row) + "\n")
             count += 1
         return count
 
@@ -130,23 +131,23 @@ class TableSink:
         """A heading, a rule, then the rows; numbers at the right; NULL written out."""
         cells = (
             [
-                "NULL" if value is None else _printable(_shown(value, column))
+                "NULL" if value is None else printable(_shown(value, column))
                 for value, column in zip(row, columns, strict=True)
             ]
-            for row in _started(rows)
+            for row in started(rows)
         )
         measured = list(islice(cells, _MEASURED))
-        names = [_printable(each.name) for each in columns]
+        names = [printable(each.name) for each in columns]
         widths = [
             max(1, min(_WIDEST, max(cell_len(cell) for cell in column)))
             for column in zip(names, *measured, strict=True)
         ]
         right = [each.type_name in _NUMBERS for each in columns]
-        self._write(_line(names, widths, [False] * len(names)))
+        self._write(aligned(names, widths, [False] * len(names), " "))
         self._write(" ".join("-" * width for width in widths) + "\n")
         count = 0
         for row in chain(measured, cells):
-            self._write(_line(row, widths, right))
+            self._write(aligned(row, widths, right, " "))
             count += 1
         return count
 
@@ -218,31 +219,6 @@ def _shown(value: Any, column: ResultColumn) -> str:
     if isinstance(value, datetime):
         return value.isoformat(" ", "milliseconds" if column.type_name == "datetime" else "auto")
     return plain_text(value)
-
-
-def _started(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    """The first row is asked for at once: what cannot be fetched leaves no heading behind."""
-    rows = iter(rows)
-    return chain(list(islice(rows, 1)), rows)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = []
-    for cell, width, at_right in zip(cells, widths, right, strict=True):
-        blanks = " " * (width - cell_len(cell))
-        padded.append(blanks + cell if at_right else cell + blanks)
-    return " ".join(padded).rstrip() + "\n"
-
-
-def _printable(text: str) -> str:
-    """Text without characters that would break the table or steer the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _csv_field(text: str) -> str:
-    if text and not any(c in text for c in ',"\r\n') and text == text.strip():
-        return text
-    return '"' + text.replace('"', '""') + '"'
 
 
 def _json(value: object) -> str:
