@@ -247,3 +247,8 @@ def each_table(tree: exp.Expr, find: Callable[[str, str], SourceRelation | None]
         if relation is None:
             raise sql_error(208, f"{table.db}.{table.name}" if table.db else name)
         name_table(table, relation)
+
+
+def quoted(name: str) -> str:
+    """A name as the source is told it."""
+    return '"' + name.replace('"', '""') + '"'

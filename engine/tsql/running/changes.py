@@ -1,0 +1,128 @@
+"""Changes of rows at the source, also with rows that Spark finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from engine.sources.sql_session import Answer
+from engine.tsql import statements as st
+from engine.tsql.folding import source_literal
+from engine.tsql.messages import sql_error
+from engine.tsql.names import quoted, table_name
+from engine.tsql.rewriting import postgres_type, understood
+from engine.tsql.running.definitions import Definitions
+from engine.tsql.running.queries import Queries
+from engine.tsql.sink import type_of, value_of
+from engine.tsql.spark_sql import is_change_data
+
+
+class Changes:
+    """INSERT, UPDATE, DELETE, MERGE, SELECT … INTO."""
+
+    def __init__(self, queries: Queries, definitions: Definitions) -> None:
+        self._queries = queries
+        self._session = queries.session
+        self._definitions = definitions
+
+    def modify(self, statement: st.Modify) -> None:
+        """A change of rows. Raises 229 for what belongs to the product, 3930 in a doomed transaction."""
+        if self._session.work.doomed:
+            raise sql_error(3930)
+        tree = statement.tree
+        for table in tree.find_all(exp.Table):
+            if _is_target(table, tree) and (
+                table.db.lower() in ("cdc", "sys") or table.catalog.lower() == "msdb"
+            ):
+                raise sql_error(
+                    229, type(tree).__name__.upper(), table.name, self._session.database, table.db
+                )
+        if is_change_data(tree, self._session.wrappers):
+            self._session.counted(self._moved(tree))
+            return
+        self._definitions.make_default_schema(tree)
+        with understood():
+            text = self._queries.translator().modification(tree)
+        if text.returns_rows:
+            answer = self._session.work.query(text.statements[-1])
+            self._session.counted(self._session.sink.rows(answer.columns, answer.rows))
+            return
+        self._session.counted(self._session.work.run(*text.statements) or 0)
+
+    def _moved(self, tree: exp.Expr) -> int:
+        """INSERT … SELECT and SELECT … INTO from change data: rows go from Spark to the source."""
+        if isinstance(tree, exp.Select):
+            selected = tree.copy()
+            target = selected.args["into"].this
+            selected.set("into", None)
+            answer = self._queries.from_spark(selected)
+            kind = "TEMPORARY TABLE" if not table_name(target)[0] else "TABLE"
+            name = self._new_name(target)
+            columns = ", ".join(
+                f"{quoted(each.name)} {postgres_type(type_of(each))}" for each in answer.columns
+            )
+            self._session.work.run(f"CREATE {kind} {name} ({columns})")
+            return self._session.work.insert(f"INSERT INTO {name}", tuples(answer))
+        if not isinstance(tree, exp.Insert) or not isinstance(tree.expression, exp.Query):
+            raise sql_error(
+                50040, "UPDATE, DELETE or MERGE with change data", "Use INSERT … SELECT into a table first."
+            )
+        with_ = tree.args.get("with_")
+        query = tree.expression.copy()
+        if with_ is not None:
+            query.set("with_", with_.copy())
+        head, width = self.insert_head(tree.this)
+        answer = self._queries.answer(query)
+        if len(answer.columns) != width:
+            raise sql_error(213)
+        return self._session.work.insert(head, tuples(answer))
+
+    def insert_head(self, target: exp.Schema | exp.Table, columns: Sequence[str] = ()) -> tuple[str, int]:
+        """``INSERT INTO table (columns)`` as the source has them, and how many columns."""
+        table = target.this if isinstance(target, exp.Schema) else target
+        listed = (
+            [each.name for each in target.expressions] if isinstance(target, exp.Schema) else list(columns)
+        )
+        schema, name = table_name(table)
+        relation = self._queries.translator().relation(schema, name)
+        if relation is None:
+            raise sql_error(208, f"{table.db}.{name}" if table.db else name)
+        known = {column.lower(): column for column in relation.columns}
+        for column in listed:
+            if column not in relation.columns and column.lower() not in known:
+                raise sql_error(207, column)
+        names = [column if column in relation.columns else known[column.lower()] for column in listed]
+        place = (
+            quoted(relation.name)
+            if relation.is_temporary
+            else f"{quoted(relation.schema)}.{quoted(relation.name)}"
+        )
+        chosen_names = names or list(relation.columns)
+        return f"INSERT INTO {place} ({', '.join(map(quoted, chosen_names))})", len(chosen_names)
+
+    def _new_name(self, table: exp.Table) -> str:
+        schema, name = table_name(table)
+        if not schema:
+            return quoted(name)
+        self._definitions.make_default_schema(table)
+        translator = self._queries.translator()
+        return f"{quoted(translator.known_schema(schema))}.{quoted(name)}"
+
+
+def _is_target(table: exp.Table, tree: exp.Expr) -> bool:
+    if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+        return False
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    return any(table is each for each in (target, *(tree.args.get("tables") or ())))
+
+
+def tuples(answer: Answer) -> Iterator[str]:
+    """Rows as ``(…)`` of literals for the source."""
+    for row in answer.rows:
+        cells = []
+        for column, raw in zip(answer.columns, row, strict=True):
+            value = value_of(column, raw)
+            flag = isinstance(value.value, bool)
+            cells.append(("'1'" if value.value else "'0'") if flag else source_literal(value).sql("postgres"))
+        yield f"({', '.join(cells)})"

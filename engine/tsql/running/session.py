@@ -1,0 +1,81 @@
+"""What the statements of a session share, and leave behind for the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from engine.tsql.cursors import Cursor
+from engine.tsql.environment import State
+from engine.tsql.sink import Sink
+from engine.tsql.spark_sql import Wrapper
+from engine.tsql.types import Value
+from engine.tsql.work import SourceWork
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+OPTIONS: Mapping[str, tuple[str, int]] = {
+    "show advanced options": ("show advanced options", 0),
+    "max text repl size": ("max text repl size (B)", 65536),
+    "max text repl size (b)": ("max text repl size (B)", 65536),
+}
+"""Options of sp_configure that say nothing here: values of any size are captured whole."""
+
+
+@dataclass(slots=True)
+class VariableScope:
+    """Variables of a batch, or of one sp_executesql."""
+
+    variables: dict[str, Value] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    """Table variables and the statements that make them."""
+
+
+class Session:
+    """One database at a time, one principal, one connection to the source."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        database: str,
+        sink: Sink,
+        principal: str | None,
+        clock: Callable[[], datetime],
+        sleep: Callable[[float], None],
+    ) -> None:
+        """``principal``: a role of the source whose rights hold; None: the owner's."""
+        self.engine = engine
+        self.sink = sink
+        self.clock = clock
+        self.sleep = sleep
+        self._login = principal
+        self.before_rollback: Callable[[], Callable[[], None]] = lambda: lambda: None
+        self.use(database)
+        self.state = State()
+        self.scopes = [VariableScope()]
+        self.cursors: dict[str, Cursor] = {}
+        self.wrappers: dict[str, Wrapper] = {}
+        self.configured = dict(OPTIONS.values())
+        self.nocount = False
+        self.xact_abort = False
+        self.line = 1
+
+    def use(self, database: str) -> None:
+        """A connection to another database: opened when it is first needed."""
+        self.database = database
+        self.work = SourceWork(lambda: self.engine.sql_session(database), database, self._login)
+        self.work.before_rollback = lambda: self.before_rollback()
+
+    @property
+    def variables(self) -> dict[str, Value]:
+        """Those of the innermost scope."""
+        return self.scopes[-1].variables
+
+    def counted(self, rows: int) -> None:
+        """@@ROWCOUNT, and its message unless NOCOUNT is ON."""
+        self.state.rowcount = rows
+        if not self.nocount:
+            self.sink.count(rows)
