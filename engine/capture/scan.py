@@ -14,6 +14,7 @@ from engine.capture.change_rows import ChangeRows, change_rows
 from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.capture.instances import CapturedInstances
 from engine.capture.session_recorder import SessionRecorder
+from engine.capture.session_rows import SessionRows
 from engine.capture.time_mapping import dummy_row, mapping_rows
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
@@ -93,7 +94,6 @@ class Scan:
         self._lake = lake
         self._control = control
         self._lease = lease
-        self._engine_start = engine_start
         self._clock = clock
         self._limits = limits
         self._crash = crash
@@ -102,8 +102,7 @@ class Scan:
         self._identity: LogIdentity | None = None
         self._told = True
         self._instances = CapturedInstances(())
-        self._empty: ScanSession | None = None
-        self._empty_scans = 0
+        self._rows = SessionRows(control.sessions, lease, engine_start)
         self._open = _Met()
 
     def run(
@@ -115,11 +114,17 @@ class Scan:
         Returns the session's row; None when an empty scan was not worth writing down. Raises the
         CdcError that ended it, after recording it; LeaseLost when another process captures now.
         """
-        recorder: SessionRecorder | None = None
+        recorder = SessionRecorder(self._clock)
+        with self._rows.running(recorder):
+            return self._run(recorder, parameters, stop, woken)
+
+    def _run(
+        self, recorder: SessionRecorder, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool
+    ) -> ScanSession | None:
         try:
             with jvm_failures():
                 self._prepare()
-                recorder = SessionRecorder(0, self._clock(), self._checkpoint)
+                recorder.begin_at(self._checkpoint)
                 return self._session(recorder, parameters, stop, woken)
         except LeaseLost:
             # The rows of this database are another's to write now, errors included.
@@ -191,12 +196,14 @@ class Scan:
             cycle = self._read_and_append(recorder, end, parameters.maxtrans)
             drained = self._source.exhausted
             self._looked_at = end if drained else None
-            if not recorder.productive and drained:
+            if not recorder.met_records and drained:
                 return self._empty_scan(recorder, end, woken)
             recorder.enter(ScanPhase.LAST_SCAN)
             last = drained or number == parameters.maxscans or stop()
             if last:
-                recorder.finish(self._clock(), end if drained else self._reached(cycle))
+                self._rows.finish(recorder, self._clock(), end if drained else self._reached(cycle))
+            elif recorder.productive:
+                self._rows.number(recorder)
             self._publish(cycle, recorder, end if drained else None)
             self._confirm(end if drained else self._checkpoint)
             if last:
@@ -209,17 +216,9 @@ class Scan:
         limit = ReadLimit(maxtrans, self._limits.piece_bytes)
         for piece in self._source.read(self._checkpoint or Lsn.ZERO, end, limit):
             self._crash.reach(CrashPoint.AFTER_READING)
-            if recorder.session.session_id == 0:
-                self._begin(recorder)
             recorder.read(piece.transactions, piece.record_count)
             self._append(piece, cycle, recorder)
         return cycle
-
-    def _begin(self, recorder: SessionRecorder) -> None:
-        """A session with something to do gets its row; empty ones share one."""
-        number = self._control.sessions.begin(self._database, self._engine_start)
-        recorder.number(number)
-        self._empty, self._empty_scans = None, 0
 
     def _append(self, piece: LogPiece, cycle: _Cycle, recorder: SessionRecorder) -> None:
         known = [captured.instance for captured in self._instances.captured]
@@ -328,30 +327,32 @@ class Scan:
             if not self._instances.is_live(name):
                 self._publisher.drop(self._lake.change_table(self._database, name))
         self._crash.reach(CrashPoint.BEFORE_PUBLISHING)
-        self._send(recorder.session if recorder.session.session_id else None)
+        self._send(recorder.session)
         self._crash.reach(CrashPoint.AFTER_PUBLISHING)
 
-    def _send(self, session: ScanSession | None) -> None:
+    def _send(self, session: ScanSession) -> None:
         assert self._identity is not None
         assert self._scanned is not None
-        self._control.publish(
-            Publication(
-                database=self._database,
-                token=self._lease.token,
-                high=self._high,
-                checkpoint=self._checkpoint,
-                scanned=self._scanned,
-                last_commit_time=self._last_commit_time,
-                recognised=self._instances.recognised,
-                ended=tuple(self._instances.ended),
-                altered=self._instances.altered,
-                ddl=self._instances.ddl,
-                identity=self._identity,
-                session=session,
-            )
-        )
+        with self._rows.writing():
+            self._control.publish(self._publication(session, self._identity))
         self._instances.published()
         self._published_at = self._clock()
+
+    def _publication(self, session: ScanSession, identity: LogIdentity) -> Publication:
+        return Publication(
+            database=self._database,
+            token=self._lease.token,
+            high=self._high,
+            checkpoint=self._checkpoint,
+            scanned=self._scanned,
+            last_commit_time=self._last_commit_time,
+            recognised=self._instances.recognised,
+            ended=tuple(self._instances.ended),
+            altered=self._instances.altered,
+            ddl=self._instances.ddl,
+            identity=identity,
+            session=session if session.session_id else None,
+        )
 
     def _confirm(self, upto: Lsn | None) -> None:
         self._crash.reach(CrashPoint.BEFORE_CONFIRMING)
@@ -363,19 +364,13 @@ class Scan:
     def _empty_scan(self, recorder: SessionRecorder, end: Lsn, woken: bool) -> ScanSession | None:
         """Notes how far the log was looked at, now and then a dummy mapping row, and counts the scan."""
         now = self._clock()
-        self._empty_scans += 1
         due = self._published_at is None or now - self._published_at >= IDLE_PUBLICATION
-        if not woken and not due:
+        if not woken and not due and self._rows.skip():
             return None
-        if self._empty is None:
-            recorder.number(self._control.sessions.begin(self._database, self._engine_start))
-        else:
-            recorder.resume(self._empty)
-        recorder.empty(now, end, self._empty_scans)
+        self._rows.finish(recorder, now, end)
         self._idle_tick(end, now)
         self._scanned = end if self._scanned is None else max(self._scanned, end)
         self._send(recorder.session)
-        self._empty = recorder.session
         self._confirm(end)
         return recorder.session
 
@@ -391,38 +386,26 @@ class Scan:
 
     # Failure
 
-    def _record_failure(self, error: CdcError, recorder: SessionRecorder | None) -> None:
-        """A row in sys.dm_cdc_errors, and the session's row, where it has one, as failed."""
-        session_id = 0
-        phase = ScanPhase.READING_CONFIGURATION
-        start = begin = current = Lsn.ZERO.groups
-        if recorder is not None:
-            recorder.fail(self._clock())
-            session, phase = recorder.session, recorder.phase
-            session_id, start, begin, current = (
-                session.session_id,
-                session.start_lsn,
-                session.first_begin_cdc_lsn,
-                session.current_lsn,
-            )
-            if session_id:
-                self._control.sessions.save(self._database, session)
+    def _record_failure(self, error: CdcError, recorder: SessionRecorder) -> None:
+        """A row in sys.dm_cdc_errors, and the session's row as failed."""
+        phase = recorder.phase
+        self._rows.fail(recorder, self._clock())
+        session = recorder.session
         self._control.errors.add(
             self._database,
             ScanError(
-                session_id=session_id,
+                session_id=session.session_id,
                 phase_number=int(phase),
                 entry_time=self._clock(),
                 error_number=error.number,
                 error_severity=error.severity,
                 error_state=error.state,
                 error_message=str(error),
-                start_lsn=start,
-                begin_lsn=begin,
-                sequence_value=current,
+                start_lsn=session.start_lsn,
+                begin_lsn=session.first_begin_cdc_lsn,
+                sequence_value=session.current_lsn,
             ),
         )
-        self._empty, self._empty_scans = None, 0
 
 
 def _cause(error: Exception) -> str:

@@ -1,9 +1,9 @@
-"""The row of a running scan session (reference/monitoring.md, sys.dm_cdc_log_scan_sessions)."""
+"""What a running scan session has done so far (reference/monitoring.md, sys.dm_cdc_log_scan_sessions)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engine.model.lsn import Lsn
@@ -25,29 +25,60 @@ PHASE_NAMES = {
 """Phase texts; the pages name the phases but not their text."""
 
 
-class SessionRecorder:
-    """Counts while a session runs; ``session`` is its row at any moment. Pure."""
+PHASES_KEPT = 200
+"""Phases whose times are kept of one session: a huge transaction goes through them thousands of times."""
 
-    def __init__(self, session_id: int, now: datetime, after: Lsn | None) -> None:
-        start = (after or Lsn.ZERO).groups
+
+@dataclass(frozen=True, slots=True)
+class PhaseStart:
+    """When a session entered a phase, UTC; it stayed there until the next."""
+
+    phase: ScanPhase
+    at: datetime
+
+
+class SessionRecorder:
+    """Counts while a session runs; ``session`` is its row at any moment."""
+
+    def __init__(self, clock: Callable[[], datetime], after: Lsn | None = None) -> None:
+        """``after``: where the session goes on in the log; `begin_at` says so when it is known later."""
+        self._clock = clock
         self.phase = ScanPhase.READING_CONFIGURATION
-        self.session = ScanSession.begun(session_id, now, PHASE_NAMES[self.phase], start, NO_LSN)
+        start = (after or Lsn.ZERO).groups
+        self.session = ScanSession.begun(0, clock(), PHASE_NAMES[self.phase], start, NO_LSN)
+        self.phases = [PhaseStart(self.phase, self.session.start_time)]
+        self.phases_left_out = 0
 
     @property
-    def productive(self) -> bool:
+    def met_records(self) -> bool:
         """Whether the session met transactions or events of ours."""
         return self.session.log_record_count > 0
 
+    @property
+    def productive(self) -> bool:
+        """Whether the session is no empty scan: it had CDC transactions, or DDL."""
+        return self.session.tran_count > 0 or self.session.schema_change_count > 0
+
+    def begin_at(self, after: Lsn | None) -> None:
+        """The session goes on at this place of the log."""
+        start = (after or Lsn.ZERO).groups
+        self.session = replace(self.session, start_lsn=start, current_lsn=start)
+
     def number(self, session_id: int) -> None:
         """The session has a row, under this number."""
-        self.session = replace(self.session, session_id=session_id)
+        self.session = self.session.numbered(session_id)
 
     def resume(self, empty: ScanSession) -> None:
         """An empty scan goes on in the row of the one before."""
-        self.session = replace(self.session, session_id=empty.session_id, start_time=empty.start_time)
+        self.session = self.session.continuing(empty)
 
     def enter(self, phase: ScanPhase) -> None:
         """The scan is in ``phase`` now."""
+        if phase is not self.phase:
+            if len(self.phases) < PHASES_KEPT or phase is ScanPhase.DONE:
+                self.phases.append(PhaseStart(phase, self._clock()))
+            else:
+                self.phases_left_out += 1
         self.phase = phase
         self.session = replace(self.session, scan_phase=PHASE_NAMES[phase])
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, case, delete, func, literal, sel
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
+from engine.control.leases import hold
 from engine.control.schema import databases, scan_runs, scan_sessions
 from engine.model.scan_session import ScanSession
 from engine.monitoring.sessions import AGGREGATE_ID, fold
@@ -34,13 +35,14 @@ class SessionRepository:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def begin(self, database: str, engine_start: datetime) -> int:
+    def begin(self, database: str, engine_start: datetime, token: int | None = None) -> int:
         """The next session's id in the run that began at ``engine_start``; no row is written yet.
 
         An empty scan after an empty one does not begin a session: it saves the same one again.
+        ``token`` is the lease's. Raises LeaseLost when it is no longer that.
         """
         with self._connections.begin() as connection:
-            key = database_id(connection, database)
+            key = _key(connection, database, token)
             new = insert(scan_runs).values(database_id=key, engine_start=engine_start, last_session_id=1)
             same_run = scan_runs.c.engine_start == new.excluded.engine_start
             statement = new.on_conflict_do_update(
@@ -55,10 +57,13 @@ class SessionRepository:
                 _prune(connection, key, engine_start, number)
         return number
 
-    def save(self, database: str, session: ScanSession) -> None:
-        """Writes a session that `begin` numbered, new or again, and the run's aggregate with it."""
+    def save(self, database: str, session: ScanSession, token: int | None = None) -> None:
+        """Writes a session that `begin` numbered, new or again, and the run's aggregate with it.
+
+        ``token`` as in `begin`.
+        """
         with self._connections.begin() as connection:
-            save_session(connection, database_id(connection, database), session)
+            save_session(connection, _key(connection, database, token), session)
 
     def list(self, database: str, limit: int, engine_start: datetime | None = None) -> list[ScanSession]:
         """The newest ``limit`` sessions of a run, ascending; the present run when none is named."""
@@ -119,6 +124,10 @@ def save_session(connection: Connection, key: int, session: ScanSession) -> None
     )
     rows_to_write = [asdict(row) | {"database_id": key, "engine_start": run} for row in (total, session)]
     connection.execute(statement, rows_to_write)
+
+
+def _key(connection: Connection, database: str, token: int | None) -> int:
+    return database_id(connection, database) if token is None else hold(connection, database, token)
 
 
 def _prune(connection: Connection, key: int, engine_start: datetime, number: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
 
@@ -76,6 +76,24 @@ class ScanSession:
             latency=0,
             empty_scan_count=0,
             failed_sessions_count=0,
+        )
+
+    def numbered(self, session_id: int) -> ScanSession:
+        """The same session under this id."""
+        return replace(self, session_id=session_id)
+
+    def continuing(self, empty: ScanSession) -> ScanSession:
+        """An empty scan as it goes on in the row of the one before, whose records it adds its own to."""
+        is_first = self.last_commit_time is None
+        return replace(
+            self,
+            session_id=empty.session_id,
+            start_time=empty.start_time,
+            start_lsn=empty.start_lsn,
+            log_record_count=empty.log_record_count + self.log_record_count,
+            last_commit_lsn=empty.last_commit_lsn if is_first else self.last_commit_lsn,
+            last_commit_time=empty.last_commit_time if is_first else self.last_commit_time,
+            empty_scan_count=empty.empty_scan_count,
         )
 
 
