@@ -55,7 +55,7 @@ $(STAMPS)/venv:
 
 $(STAMPS)/packages: requirements.txt pyproject.toml | $(STAMPS)/venv
 	@echo 'Installing the pinned packages'
-	@$(PIP) -r requirements.txt
+	@$(PIP) --use-pep517 -r requirements.txt
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
