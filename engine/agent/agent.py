@@ -21,7 +21,14 @@ from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
-from engine.errors import CdcError, ControlUnreachable, ScanAlreadyRunning, UnknownDatabase
+from engine.errors import (
+    CdcError,
+    ControlUnreachable,
+    ObjectsNotCreated,
+    ScanAlreadyRunning,
+    SourceUnreachable,
+    UnknownDatabase,
+)
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import CaptureParameters, Job, is_capture, is_cleanup
@@ -242,6 +249,7 @@ class Agent:
             registered = self._control.sources.get(database)
             if registered is None:
                 raise UnknownDatabase(database, "It was disconnected.")
+            self._upgrade_source(registered)
             source = self._sources.log(registered)
             try:
                 yield Scan(
@@ -261,6 +269,15 @@ class Agent:
                 source.close()
 
         return open_scan
+
+    def _upgrade_source(self, database: SourceDatabase) -> None:
+        """What an earlier version made at the source. Capture works with it all the same."""
+        try:
+            if self._sources.admin(database).upgrade(self._control.instances.list(database.name)):
+                _log.info("source upgraded from an earlier version", database=database.name)
+        except (ObjectsNotCreated, SourceUnreachable) as error:
+            # The scan says better of a source that is away; the status says what wants an upgrade.
+            _log.warning("source not upgraded", database=database.name, error=error.line())
 
     def _clear_dropped(self, database: str) -> None:
         """Removes the folders of change tables whose instances are gone, unless a namesake lives there.

@@ -19,6 +19,7 @@ from engine.errors import (
     DatabaseStillEnabled,
     EnabledElsewhere,
     NameInvalid,
+    ObjectsNotCreated,
     SameDatabase,
     SourceUnfit,
     SourceUnreachable,
@@ -116,7 +117,16 @@ class Databases:
             self._secrets.forget_secret(name)
         else:
             self._secrets.keep_secret(name, password)
+        if known is not None and known.is_cdc_enabled and self._upgraded(name, admin):
+            return [*admin.check(), *(problem for problem in problems if problem.subject == "home")]
         return problems
+
+    def _upgraded(self, name: str, admin: SourceAdmin) -> bool:
+        """Whether what an earlier version made at the source could be, and was, brought up to this one."""
+        try:
+            return admin.upgrade(self._control.instances.list(name))
+        except ObjectsNotCreated:
+            return False  # `SourceAdmin.check` says so, and what to do
 
     def _split_dsn(self, name: str, dsn: str) -> tuple[str, str | None]:
         """The DSN without its password, and the password. Raises SourceUnreachable."""

@@ -57,6 +57,7 @@ class Tables:
         """sys.sp_cdc_enable_table; the first tracked table adds both jobs and starts capture.
 
         on_message is told messages of severity 10, once the table is enabled; without it they are logged.
+        Raises ObjectsNotCreated where an earlier version enabled the database and the role can't upgrade it.
         """
         self._databases.enabled(database)
         check_parameters(request)
@@ -65,7 +66,9 @@ class Tables:
         if table is None:
             raise TableMissing(request.source_schema, request.source_name)
         self._forget_gone(database, admin)
-        planned = plan(request, table, self._control.instances.list(database))
+        instances = self._control.instances.list(database)
+        admin.upgrade(instances)
+        planned = plan(request, table, instances)
         note = partition_note(request, table, admin.refuses_ddl())
         if planned.role_name is not None:
             admin.create_role(planned.role_name)

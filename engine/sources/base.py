@@ -455,6 +455,14 @@ class SourceAdmin(Protocol):
         """
         ...
 
+    def upgrade(self, instances: Sequence[CaptureInstance]) -> bool:
+        """Brings what an earlier version made by enable_database up to this one; False when it is.
+
+        instances: all of the database. Raises ObjectsNotCreated; then nothing has changed, and `check` and
+        `tracking_problems` say what to do.
+        """
+        ...
+
     def remains(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
         """What `enable_database` and tracking ``instances`` made there, and how to remove it by hand.
 

@@ -7,9 +7,10 @@ from psycopg.conninfo import conninfo_to_dict
 from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
 from engine.model.job import CaptureParameters, JobState, JobType
-from engine.sources.postgres.names import EVENT_TRIGGERS
+from engine.sources.postgres.names import EVENT_TRIGGERS, VERSION
 from tests.agent.conftest import SECONDS, job_of, until, until_state
 from tests.capture.conftest import DATABASE
+from tests.sources.earlier import make_earlier
 
 
 def test_a_wanted_job_runs_and_reports_what_it_runs_with(tracked, new_agent):
@@ -194,3 +195,17 @@ def test_capture_stops_where_the_publication_was_dropped_by_hand(tracked, new_ag
     assert "publication 'highwater' does not exist" in job.message
     [found] = [each for each in tracked.engine.status().findings if each.subject == f"Source {DATABASE}"]
     assert found.since == job.since
+
+
+def test_a_source_that_an_earlier_version_enabled_is_upgraded_when_capture_begins(tracked, new_agent):
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    make_earlier(tracked.connection, "2_ddl")
+    tracked.sql("ALTER TABLE t ADD more int")
+    tracked.sql("INSERT INTO t VALUES (2, 'b', 2)")
+    new_agent()
+    tracked.engine.sync(DATABASE, SECONDS)
+    assert tracked.sql("SELECT cdc.version()") == [(VERSION,)]
+    tracked.sql("ALTER TABLE t ADD even_more int; INSERT INTO t VALUES (3, 'c', 3, 3)")
+    tracked.engine.sync(DATABASE, SECONDS)
+    assert sorted(row["id"] for row in tracked.rows("public_t")) == [1, 2, 3]
+    assert len(tracked.engine.get_ddl_history(DATABASE, "public_t")) == 2

@@ -21,6 +21,7 @@ from engine.errors import (
 )
 from engine.model.job import CaptureParameters
 from engine.model.lsn import Lsn
+from tests.sources.earlier import make_earlier
 
 
 def test_a_table_needs_an_enabled_database(engine, hr):
@@ -180,20 +181,33 @@ def test_without_event_triggers_the_message_says_that_nothing_is_refused(engine,
     ]
 
 
-def test_a_database_that_an_earlier_version_enabled_is_to_be_enabled_anew(engine, enabled, sql):
-    sql("DROP EVENT TRIGGER highwater_before")
-    sql("DROP FUNCTION cdc.before_ddl()")
-    [finding] = [
-        one for one in engine.connect(enabled, engine.dsn(enabled)) if one.subject == "event triggers"
-    ]
-    assert "enabled by an earlier version" in finding.problem
-    assert finding.fix.endswith("highwater disable -d hr; highwater enable -d hr")
-    sql("DROP TABLE cdc.fixed_partitions")
+def test_what_an_earlier_version_enabled_is_upgraded_by_whoever_comes_first(engine, enabled, source_dsn, sql):
     sql("CREATE TABLE hr.sale (id int PRIMARY KEY) PARTITION BY RANGE (id)")
-    with pytest.raises(TableNotMarked, match="it must be enabled anew for this"):
-        engine.enable_table(enabled, "hr", "sale", role_name=None, allow_partition_switch=False)
-    assert engine.help_change_data_capture(enabled) == []
-    engine.enable_table(enabled, "hr", "sale", role_name=None)
+    with psycopg.connect(source_dsn, autocommit=True) as connection:
+        make_earlier(connection, "2_ddl")
+        assert [one.fix for one in engine.status().findings if "earlier version" in one.text] == [
+            "highwater capture stop -d hr; highwater capture start -d hr"
+        ]
+        assert engine.connect(enabled, source_dsn) == []
+        assert not [one for one in engine.status().findings if "earlier version" in one.text]
+        make_earlier(connection, "2_ddl")
+    engine.enable_table(enabled, "hr", "sale", role_name=None, allow_partition_switch=False)
+    assert engine.connect(enabled, source_dsn) == []
+    sql("CREATE TABLE hr.part (id int PRIMARY KEY)")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        sql("ALTER TABLE hr.sale ATTACH PARTITION hr.part DEFAULT")
+
+
+def test_ddl_is_refused_and_told_in_replica_sessions_too(engine, enabled, sql):
+    engine.enable_table(enabled, "hr", "department", role_name=None)
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="department_pkey"):
+        sql(
+            "SET session_replication_role = replica;"
+            " ALTER TABLE hr.department DROP CONSTRAINT department_pkey"
+        )
+    sql("ALTER EVENT TRIGGER highwater_drop ENABLE")
+    [found] = [one for one in engine.status().findings if "in every session" in one.text]
+    assert found.fix == "As a superuser: ALTER EVENT TRIGGER highwater_drop ENABLE ALWAYS;"
 
 
 def test_dropping_a_column_of_the_key_is_refused_without_the_name_of_a_dropped_column(engine, enabled, sql):

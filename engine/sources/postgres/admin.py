@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from importlib.resources import files
+from contextlib import contextmanager
 
 import psycopg
 from psycopg import sql
@@ -26,7 +25,7 @@ from engine.errors import (
 from engine.model.capture_instance import CaptureInstance
 from engine.model.lsn import Lsn
 from engine.sources.base import Privileges, SourceProblem, SourceTable
-from engine.sources.postgres import fitness, tracking
+from engine.sources.postgres import fitness, objects, tracking
 from engine.sources.postgres.catalog import source_tables, unreadable_name
 from engine.sources.postgres.connection import (
     Connection,
@@ -40,7 +39,6 @@ from engine.sources.postgres.connection import (
 from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
-    FIXED_PARTITIONS,
     OWN_DDL,
     OWNER_COMMENT,
     PUBLICATION,
@@ -128,7 +126,8 @@ class PostgresAdmin:
     def refuses_ddl(self) -> bool:
         """Whether the event triggers are there, which record DDL on tracked tables and refuse some."""
         with self._connected() as connection:
-            return not fitness.missing_triggers(connection)
+            states = objects.event_trigger_states(connection)
+            return all(states.get(trigger, "D") != "D" for trigger in EVENT_TRIGGERS)
 
     def owner(self) -> str:
         """For whom the database was enabled, while its slot is there; empty where nobody knows."""
@@ -204,24 +203,30 @@ class PostgresAdmin:
                 self._drop_objects(commands)
                 self._drop_slot(commands)
 
+    def upgrade(self, instances: Sequence[CaptureInstance]) -> bool:
+        """Brings what an earlier version made by enable_database up to this one; False when it is.
+
+        instances: all of the database. Raises ObjectsNotCreated (22908) with the source's error; then
+        nothing has changed, and `check` says what to do.
+        """
+        with self._connected() as connection:
+            commands = Commands(connection)
+            with self._refused(commands, self._objects_not_created):
+                return objects.upgrade(commands, instances)
+
     def remains(self, instances: Sequence[CaptureInstance]) -> Sequence[SourceProblem]:
         """What `enable_database` and tracking ``instances`` made there; the source is not asked."""
         return list(remains(self._slot, instances))
 
     def _make_objects(self, commands: Commands) -> None:
-        script = files("engine.sources.postgres").joinpath("enable.sql").read_text()
-        commands.last = "CREATE SCHEMA cdc"
-        commands.connection.execute(script.encode())
+        objects.make(commands)
         options = "publish = 'insert, update, delete', publish_via_partition_root = true"
         if commands.connection.info.server_version >= GENERATED_COLUMNS_VERSION:
             options += ", publish_generated_columns = 'stored'"
         commands.run(
             sql.SQL("CREATE PUBLICATION {} WITH ({})").format(sql.Identifier(PUBLICATION), sql.SQL(options))
         )
-        # Capture works without: DDL is then seen by the shape of rows, and `check` says what is missing.
-        with suppress(psycopg.errors.InsufficientPrivilege), commands.connection.transaction():
-            for statement in EVENT_TRIGGERS.values():
-                commands.run(statement)
+        objects.make_event_triggers(commands)
 
     def _drop_objects(self, commands: Commands) -> None:
         commands.run(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(PUBLICATION)))
@@ -319,8 +324,6 @@ class PostgresAdmin:
             return f"The table is in use for longer than {LOCK_TIMEOUT}. {holders or words}"
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return f"{words}. {_ownership(connection, instance)}"
-        if isinstance(error, psycopg.errors.UndefinedTable) and f"{SCHEMA}.{FIXED_PARTITIONS}" in words:
-            return f"{words}. An earlier version enabled the database: it must be enabled anew for this"
         return words
 
     # Plumbing

@@ -1,10 +1,12 @@
--- What enabling a database makes in it, besides publication and slot.
-CREATE SCHEMA cdc;
-COMMENT ON SCHEMA cdc IS 'Change data capture by Highwater. Do not alter: disable the database instead.';
+-- What enabling a database makes in schema cdc, besides publication, slot and event triggers; also what brings
+-- the objects of an earlier version up to this one, whose functions are gone by then (objects.py).
 -- Whoever alters a table runs record_ddl: nothing here may be read or written, only called.
 GRANT USAGE ON SCHEMA cdc TO PUBLIC;
 
-CREATE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+-- Raised with every change of this file: where a database has less, it is upgraded.
+CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2';
+
+CREATE OR REPLACE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 BEGIN
     RAISE EXCEPTION 'Cannot truncate table ''%.%'' because it is published for replication or enabled for Change Data Capture.',
         TG_TABLE_SCHEMA, TG_TABLE_NAME
@@ -16,7 +18,7 @@ $body$;
 
 -- Tracked tables with their partitions, and what their replica identity was before they were tracked.
 -- As regclass they are the same tables in a restored copy of the database, whose oids are others.
-CREATE TABLE cdc.tracked_tables (
+CREATE TABLE IF NOT EXISTS cdc.tracked_tables (
     table_id regclass PRIMARY KEY,
     root_id regclass NOT NULL,
     replica_identity "char" NOT NULL,
@@ -24,7 +26,7 @@ CREATE TABLE cdc.tracked_tables (
 );
 
 -- The index that identifies rows of a capture instance, by the numbers of its columns.
-CREATE TABLE cdc.tracked_indexes (
+CREATE TABLE IF NOT EXISTS cdc.tracked_indexes (
     object_id int PRIMARY KEY,
     table_id regclass NOT NULL,
     index_name text NOT NULL,
@@ -32,14 +34,28 @@ CREATE TABLE cdc.tracked_indexes (
 );
 
 -- Instances enabled with @allow_partition_switch = 0: no partition of their table comes or goes with its rows.
-CREATE TABLE cdc.fixed_partitions (
+CREATE TABLE IF NOT EXISTS cdc.fixed_partitions (
     object_id int PRIMARY KEY,
     table_id regclass NOT NULL
 );
 
+-- Once they were oid. Where somebody's open DDL has read them, they can wait for another version.
+DO $body$
+BEGIN
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'cdc.tracked_tables'::regclass
+               AND attname = 'table_id' AND atttypid = 'oid'::regtype) THEN
+        ALTER TABLE cdc.tracked_tables ALTER table_id TYPE regclass, ALTER root_id TYPE regclass,
+            ALTER replica_index TYPE regclass;
+        ALTER TABLE cdc.tracked_indexes ALTER table_id TYPE regclass;
+    END IF;
+EXCEPTION WHEN lock_not_available THEN
+    NULL;
+END
+$body$;
+
 -- DDL of our own is known by this word, which nobody else can read.
-CREATE TABLE cdc.own_ddl (word text NOT NULL);
-INSERT INTO cdc.own_ddl VALUES (gen_random_uuid()::text);
+CREATE TABLE IF NOT EXISTS cdc.own_ddl (word text NOT NULL);
+INSERT INTO cdc.own_ddl SELECT gen_random_uuid()::text WHERE NOT EXISTS (SELECT FROM cdc.own_ddl);
 
 CREATE FUNCTION cdc.is_own_ddl() RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
@@ -203,7 +219,7 @@ END
 $body$;
 
 -- Runs with the search path of whoever sent the statement: its name is found as the statement finds it.
-CREATE FUNCTION cdc.before_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION cdc.before_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM cdc.check_before_ddl(TG_TAG, pg_catalog.to_regclass(cdc.named_concurrently(pg_catalog.current_query())));
 END
@@ -357,7 +373,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 $body$;
 
 -- Runs as whoever alters the table: its partitions are theirs to alter too.
-CREATE FUNCTION cdc.record_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE OR REPLACE FUNCTION cdc.record_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 DECLARE
     roots oid[];
     root oid;
@@ -391,7 +407,7 @@ END
 $body$;
 
 -- A dropped table takes its tracking along; what identifies rows of one that stays may not go.
-CREATE FUNCTION cdc.record_drop() RETURNS event_trigger
+CREATE OR REPLACE FUNCTION cdc.record_drop() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 DECLARE
     dropped oid;
@@ -444,6 +460,6 @@ END
 $body$;
 
 -- What record_ddl calls as whoever alters a table, also where functions are nobody's by default.
-GRANT EXECUTE ON FUNCTION cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.check_before_ddl(text, oid),
+GRANT EXECUTE ON FUNCTION cdc.version(), cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.check_before_ddl(text, oid),
     cdc.altered_tables(), cdc.check_partitions(oid), cdc.write_shape(oid), cdc.follow_partitions(oid),
     cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from psycopg import sql
 
 from engine.model.capture_instance import CaptureInstance
 from engine.sources.base import GONE, SourceProblem
+from engine.sources.postgres import objects
 from engine.sources.postgres.connection import Connection, any_bytes
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
@@ -17,7 +18,6 @@ from engine.sources.postgres.names import (
     SCHEMA,
     TRACKED_INDEXES,
     TRACKED_TABLES,
-    TRIGGER_FUNCTIONS,
 )
 
 OLDEST_VERSION = 140000
@@ -35,9 +35,7 @@ SELECT current_setting('server_version_num')::int AS version, version() AS serve
        coalesce(current_setting('max_slot_wal_keep_size', true), '-1') AS keep_size,
        coalesce(current_setting('idle_replication_slot_timeout', true), '0') AS slot_timeout,
        EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-               WHERE n.nspname = 'cdc' AND p.proname = 'record_ddl') AS is_enabled,
-       ARRAY(SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-             WHERE n.nspname = 'cdc') AS functions,
+               WHERE n.nspname = 'cdc' AND p.proname = 'refuse_truncate') AS is_enabled,
        r.rolsuper AS is_superuser,
        (SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p
         WHERE p.proname = 'pg_log_standby_snapshot' LIMIT 1) AS may_log_snapshot
@@ -97,7 +95,11 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
             f"highwater disable -d {shlex.quote(database)}",
             fatal=False,
         )
-    yield from _trigger_problems(facts, missing_triggers(connection), database)
+    yield from _outdated(connection, database)
+    if facts["is_enabled"]:
+        yield from _trigger_problems(connection, EVENT_TRIGGERS)
+    elif not facts["is_superuser"]:
+        yield _no_trigger_right(facts["role"])
     yield from _soft_problems(facts)
     if facts["may_log_snapshot"] is False:
         role = sql.Identifier(facts["role"]).as_string(connection)
@@ -112,7 +114,9 @@ def problems(connection: Connection, slot: str, database: str) -> Iterator[Sourc
 
 def missing_objects(connection: Connection, slot: str) -> list[str]:
     """What `enable_database` made and is not there any more."""
-    tables = [f"{SCHEMA}.{table}" for table in (TRACKED_TABLES, TRACKED_INDEXES)]
+    tables = [f"{SCHEMA}.{TRACKED_TABLES}"]
+    if not objects.is_outdated(connection):
+        tables.append(f"{SCHEMA}.{TRACKED_INDEXES}")
     row = connection.execute(
         _OBJECTS, {"tables": tables, "publication": PUBLICATION, "slot": slot}
     ).fetchone()
@@ -136,6 +140,11 @@ def tracking_problems(
             f"highwater disable -d {name}; highwater enable -d {name}",
         )
         return
+    yield from _outdated(connection, database)
+    # A role that may not create any is told so by `problems`; here, where a superuser once created some.
+    yield from _trigger_problems(
+        connection, EVENT_TRIGGERS if objects.event_trigger_states(connection) else ()
+    )
     oids = [instance.source_object_id for instance in instances]
     found: dict[int, bool] = dict(connection.execute(_TRACKED, [PUBLICATION, oids]).fetchall())
     for instance in instances:
@@ -202,46 +211,54 @@ def _rights_problems(facts: dict[str, Any], connection: Connection) -> Iterator[
         )
 
 
-def missing_triggers(connection: Connection) -> Sequence[str]:
-    """Which of `EVENT_TRIGGERS` the database lacks, or has disabled."""
-    rows = connection.execute(
-        "SELECT evtname::text FROM pg_event_trigger WHERE evtname = ANY(%s) AND evtenabled <> 'D'",
-        [list(EVENT_TRIGGERS)],
+def _outdated(connection: Connection, database: str) -> Iterator[SourceProblem]:
+    """Objects of an earlier version that this role can't upgrade, or nobody has yet."""
+    if not objects.is_outdated(connection):
+        return
+    name = shlex.quote(database)
+    grant, but = "", ""
+    if (missing := objects.missing_membership(connection)) is not None:
+        owner, role = (sql.Identifier(each).as_string(connection) for each in missing)
+        grant, but = f"GRANT {owner} TO {role}; then: ", f", but they are {owner}'s, and role {role} may not"
+    yield SourceProblem(
+        "earlier version",
+        "The database was enabled by an earlier version: some DDL that would lose changes is not refused "
+        f"there. Its functions and event triggers are upgraded when capture starts{but}.",
+        f"{grant}highwater capture stop -d {name}; highwater capture start -d {name}",
+        fatal=False,
     )
-    there = {name for (name,) in rows.fetchall()}
-    return [name for name in EVENT_TRIGGERS if name not in there]
 
 
-def _trigger_problems(
-    facts: dict[str, Any], missing: Sequence[str], database: str
-) -> Iterator[SourceProblem]:
-    if facts["is_enabled"] and missing:
-        # One that came with a later version than that which enabled the database has no function there.
-        is_old = any(TRIGGER_FUNCTIONS[name] not in facts["functions"] for name in missing)
-        name = shlex.quote(database)
-        yield SourceProblem(
-            "event triggers",
-            "DDL on tracked tables is not recorded in full, and nothing refuses what would lose changes "
-            "(of keys, of replica identity, ATTACH and DETACH PARTITION where allow_partition_switch is 0): "
-            f"the database lacks event triggers of Highwater's: {', '.join(missing)}."
-            + (" It was enabled by an earlier version, which did not have them." if is_old else ""),
-            f"Enable it anew, once its changes are consumed, for they go: "
-            f"highwater disable -d {name}; highwater enable -d {name}"
-            if is_old
-            else f"As a superuser: {'; '.join(EVENT_TRIGGERS[name] for name in missing)};",
-            fatal=False,
-        )
-    elif not facts["is_enabled"] and not facts["is_superuser"]:
-        yield SourceProblem(
-            "event triggers",
-            f"Role {facts['role']} may not create event triggers: DDL on tracked tables will be seen only by "
-            "the shape of the rows that follow, without its text, and nothing will refuse what would lose "
-            "changes (of keys, of replica identity, ATTACH and DETACH PARTITION where "
-            "allow_partition_switch is 0).",
-            "Enable the database as a superuser, or let one create the triggers that "
-            "`highwater connect` names afterwards.",
-            fatal=False,
-        )
+def _trigger_problems(connection: Connection, triggers: Iterable[str]) -> Iterator[SourceProblem]:
+    """Those of ``triggers`` that do not fire in every session."""
+    states = objects.event_trigger_states(connection)
+    wanting = [trigger for trigger in triggers if states.get(trigger) != "A"]
+    if not wanting:
+        return
+    statements = [
+        each for trigger in wanting for each in objects.statements_for(trigger, states.get(trigger))
+    ]
+    yield SourceProblem(
+        "event triggers",
+        "DDL on tracked tables is not recorded in full, and nothing refuses what would lose changes "
+        "(of keys, of replica identity, ATTACH and DETACH PARTITION where allow_partition_switch is 0): "
+        f"event triggers of Highwater's are missing, or do not fire in every session: {', '.join(wanting)}.",
+        f"As a superuser: {'; '.join(statements)};",
+        fatal=False,
+    )
+
+
+def _no_trigger_right(role: str) -> SourceProblem:
+    return SourceProblem(
+        "event triggers",
+        f"Role {role} may not create event triggers: DDL on tracked tables will be seen only by "
+        "the shape of the rows that follow, without its text, and nothing will refuse what would lose "
+        "changes (of keys, of replica identity, ATTACH and DETACH PARTITION where "
+        "allow_partition_switch is 0).",
+        "Enable the database as a superuser, or let one create the triggers that "
+        "`highwater connect` names afterwards.",
+        fatal=False,
+    )
 
 
 def _soft_problems(facts: dict[str, Any]) -> Iterator[SourceProblem]:

@@ -7,7 +7,11 @@ import re
 
 SCHEMA = "cdc"
 SCHEMA_COMMENT = "Change data capture by Highwater."
-"""How the comment on our schema begins (enable.sql)."""
+"""How the comment on our schema begins."""
+SCHEMA_WARNING = "Do not alter: disable the database instead."
+"""What it says then."""
+VERSION = 2
+"""What cdc.version() of enable.sql says; databases enabled before there was one have none."""
 OWNER_COMMENT = "Enabled by home "
 """What comes last in it, before who that is."""
 PUBLICATION = "highwater"
@@ -28,8 +32,18 @@ EVENT_TRIGGERS = {
     for name, (event, function) in _EVENTS.items()
 }
 """What tells the log of DDL on tracked tables; a superuser may run these when the connecting role may not."""
-TRIGGER_FUNCTIONS = {name: function for name, (_, function) in _EVENTS.items()}
-"""The function in schema ``cdc`` that each of them calls."""
+TRIGGER_FUNCTIONS = tuple(function for _, function in _EVENTS.values())
+"""The functions in schema ``cdc`` that they call."""
+
+
+def always(trigger: str) -> str:
+    """The statement after which an event trigger fires in sessions of every session_replication_role.
+
+    A table altered by whoever applies another server's changes, or by a restore, is altered all the same:
+    rows that follow have another shape, and capture must know.
+    """
+    return f"ALTER EVENT TRIGGER {trigger} ENABLE ALWAYS"
+
 
 OWN_DDL = f"SELECT set_config('highwater.own', word, true) FROM {SCHEMA}.own_ddl"
 """Said in a transaction whose DDL is ours: event triggers leave it alone."""

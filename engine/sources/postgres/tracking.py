@@ -193,7 +193,7 @@ def guard_index(commands: Commands, instance: CaptureInstance) -> None:
     """The index that identifies the instance's rows may not be altered or dropped from now on."""
     if instance.index_name is not None:
         commands.run(
-            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid, %s, %s)").format(_INDEXES),
+            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid, %s, %s) ON CONFLICT DO NOTHING").format(_INDEXES),
             [
                 instance.object_id,
                 instance.source_object_id,
@@ -212,7 +212,7 @@ def fix_partitions(commands: Commands, instance: CaptureInstance) -> None:
     """Unless the instance allows partition switch, no partition comes or goes from now on."""
     if not instance.partition_switch:
         commands.run(
-            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid)").format(_FIXED),
+            sql.SQL("INSERT INTO {} VALUES (%s, %s::oid) ON CONFLICT DO NOTHING").format(_FIXED),
             [instance.object_id, instance.source_object_id],
         )
 
