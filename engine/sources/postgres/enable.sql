@@ -4,7 +4,7 @@
 GRANT USAGE ON SCHEMA cdc TO PUBLIC;
 
 -- Raised with every change of this file: where a database has less, it is upgraded.
-CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2';
+CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 3';
 
 CREATE OR REPLACE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 BEGIN
@@ -178,13 +178,21 @@ REVOKE ALL ON FUNCTION cdc.refuse_switch(oid, text, boolean) FROM PUBLIC;
 
 -- Before a statement that may alter a table or drop an index. With CONCURRENTLY it commits on its way, and
 -- refusing it afterwards would leave half of it done; nothing but its text says so, and there it stands alone.
-CREATE FUNCTION cdc.check_before_ddl(tag text, named oid) RETURNS void
+CREATE FUNCTION cdc.check_before_ddl(tag text, named oid, obscure boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
 DECLARE
     root oid;
 BEGIN
     IF cdc.is_own_ddl() THEN
         RETURN;
+    END IF;
+    IF obscure AND EXISTS (
+        SELECT FROM cdc.tracked_indexes WHERE tag = 'DROP INDEX'
+        UNION ALL SELECT FROM cdc.fixed_partitions WHERE tag = 'ALTER TABLE')
+    THEN
+        RAISE EXCEPTION '% CONCURRENTLY is refused: it can''t be told whether it concerns a table that is enabled for Change Data Capture.', tag
+            USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Msg 50024, Level 16, State 1',
+                  HINT = 'Write names without U&, and no comment within a comment.';
     END IF;
     IF tag = 'DROP INDEX' THEN
         PERFORM cdc.check_keys(ARRAY[x.indrelid], named) FROM pg_index x WHERE x.indexrelid = named;
@@ -218,10 +226,20 @@ BEGIN
 END
 $body$;
 
+-- Whether a statement may be one with CONCURRENTLY whose name only the server's own parser can read.
+CREATE FUNCTION cdc.is_obscure(statement text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $body$
+    SELECT statement ~* '\mCONCURRENTLY\M' AND (statement ~* 'U&"' OR statement ~ '/\*(?:[^*]|\*(?!/))*/\*')
+        AND cdc.named_concurrently(statement) IS NULL
+$body$;
+
 -- Runs with the search path of whoever sent the statement: its name is found as the statement finds it.
 CREATE OR REPLACE FUNCTION cdc.before_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    statement text := pg_catalog.current_query();
 BEGIN
-    PERFORM cdc.check_before_ddl(TG_TAG, pg_catalog.to_regclass(cdc.named_concurrently(pg_catalog.current_query())));
+    PERFORM cdc.check_before_ddl(
+        TG_TAG, pg_catalog.to_regclass(cdc.named_concurrently(statement)), cdc.is_obscure(statement));
 END
 $body$;
 
@@ -460,6 +478,6 @@ END
 $body$;
 
 -- What record_ddl calls as whoever alters a table, also where functions are nobody's by default.
-GRANT EXECUTE ON FUNCTION cdc.version(), cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.check_before_ddl(text, oid),
-    cdc.altered_tables(), cdc.check_partitions(oid), cdc.write_shape(oid), cdc.follow_partitions(oid),
+GRANT EXECUTE ON FUNCTION cdc.version(), cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.is_obscure(text),
+    cdc.check_before_ddl(text, oid, boolean), cdc.altered_tables(), cdc.check_partitions(oid), cdc.write_shape(oid), cdc.follow_partitions(oid),
     cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;

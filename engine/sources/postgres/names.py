@@ -10,7 +10,7 @@ SCHEMA_COMMENT = "Change data capture by Highwater."
 """How the comment on our schema begins."""
 SCHEMA_WARNING = "Do not alter: disable the database instead."
 """What it says then."""
-VERSION = 2
+VERSION = 3
 """What cdc.version() of enable.sql says; databases enabled before there was one have none."""
 OWNER_COMMENT = "Enabled by home "
 """What comes last in it, before who that is."""
