@@ -11,6 +11,29 @@ from dashboard.components.problem import outage_page
 from dashboard.dialogs import draw_dialog
 from dashboard.state import live, snapshot
 
+# Pages by section: the file in pages/, which is the path too, then title and icon. Those that monitor stand
+# in the bar by themselves, one click away; the other sections are menus.
+SECTIONS = {
+    "": {
+        "overview": ("Overview", "monitor_heart"),
+        "tables": ("Tables", "table_chart"),
+        "changes": ("Changes", "history"),
+        "capture": ("Capture", "speed"),
+        "errors": ("Errors", "error"),
+    },
+}
+
+
+def _page(name: str, title: str, icon: str) -> st.Page:
+    is_home = name == "overview"
+    return st.Page(
+        f"../pages/{name}.py",
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=None if is_home else name,
+        default=is_home,
+    )
+
 
 def outage() -> None:
     """Nothing is known yet: says so until something is."""
@@ -25,24 +48,14 @@ def main() -> None:
     st.set_page_config(
         page_title="Highwater", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
-    pages = {
-        "overview": st.Page(
-            "../pages/overview.py", title="Overview", icon=":material/monitor_heart:", default=True
-        ),
-        "tables": st.Page(
-            "../pages/tables.py", title="Tables", icon=":material/table_chart:", url_path="tables"
-        ),
-        "changes": st.Page(
-            "../pages/changes.py", title="Changes", icon=":material/history:", url_path="changes"
-        ),
-        "capture": st.Page(
-            "../pages/capture.py", title="Capture", icon=":material/speed:", url_path="capture"
-        ),
+    sections = {
+        section: {name: _page(name, *look) for name, look in pages.items()}
+        for section, pages in SECTIONS.items()
     }
-    st.session_state["pages"] = pages
-    page = st.navigation(list(pages.values()), position="top")
+    st.session_state["pages"] = {name: page for pages in sections.values() for name, page in pages.items()}
+    page = st.navigation({name: list(pages.values()) for name, pages in sections.items()}, position="top")
     draw_dialog()
-    header()
+    header(page.title)
     picture = snapshot()
     if picture.failure is not None and not picture.databases:
         live(outage)

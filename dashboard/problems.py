@@ -20,6 +20,33 @@ _FIXES = {
 }
 
 
+_CAUSES = {
+    22852: "Cleanup could not delete all rows that are older than the retention. Readers don't see them.",
+    22853: "Cleanup could not delete old rows of `cdc.lsn_time_mapping`. Readers don't see them.",
+    22859: "Log records were read that give no change row, or a table's old rows are not in the log "
+    "because its replica identity was changed.",
+    22860: "A table was altered and nobody told the log of it (no event triggers): its columns can't be "
+    "told apart.",
+    22863: "Change rows could not be appended to the change tables: look at disk space and rights.",
+    22903: "Another process reads the log of this database, mostly an agent of another start of the home.",
+    22923: "Cleanup could not tell up to where changes are older than the retention. Nothing was deleted.",
+    22924: "A run of the cleanup job ended early. Low endpoints that have moved stay moved.",
+    22976: "A captured column got another type at the source, and values that are in the change table do not "
+    "fit it.",
+    50001: "The source did not answer, or refused the login.",
+    50003: "The replication slot was lost or made anew, or the source is another server or timeline: log "
+    "that capture needed is gone.",
+    50011: "The control database did not answer.",
+    50019: "The slot, the publication or schema `cdc` was dropped at the source by hand.",
+}
+_UNKNOWN_CAUSE = "Nothing more is known than what the message says."
+
+
+def cause_of(number: int) -> str:
+    """Why an error of that number comes up, in a sentence."""
+    return _CAUSES.get(number, _UNKNOWN_CAUSE)
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An error's one-line form, its text and what to do about it (may be empty)."""

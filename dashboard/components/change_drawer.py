@@ -23,7 +23,7 @@ def change_drawer(
     """The drawer right of the table; ``move`` goes to the previous (-1) or next (+1) change."""
     with st.container(border=True, gap="small", key="drawer"):
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-            st.markdown(f"#### {change.look.label}", anchors=False, width="content")
+            st.markdown(f"## {change.look.label}", anchors=False, width="content")
             st.space("stretch")
             st.button("Newer", shortcut="J", key="drawer_newer", on_click=move, args=(-1,), type="tertiary")
             st.button("Older", shortcut="K", key="drawer_older", on_click=move, args=(1,), type="tertiary")

@@ -16,7 +16,7 @@ from dashboard.snapshot import DatabaseView
 
 def no_database() -> None:
     """An empty home: how to connect a source, from here or from the command line."""
-    st.markdown("### No database is connected yet")
+    st.markdown("## No database is connected yet")
     st.markdown("Highwater captures a PostgreSQL 14 or newer with `wal_level = logical`. Connect one here")
     with st.form("connect", border=True):
         st.text_input(
@@ -61,7 +61,7 @@ def no_table(view: DatabaseView) -> None:
     key = _key(view)
     operation = state.operations().get(key)
     with st.container(border=True):
-        st.markdown(f"### No table of {escaped(view.name)} is captured yet", anchors=False)
+        st.markdown(f"## No table of {escaped(view.name)} is captured yet", anchors=False)
         if operation is not None and operation.is_active:
             _steps(key)
             return

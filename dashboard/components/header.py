@@ -1,4 +1,4 @@
-"""The bar over every page: database, range, zone, live or paused, refresh, and how old the picture is."""
+"""The bar over every page: its name, database, range, zone, live or paused, and the age of the picture."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from dashboard.components.problem import age_of, outage_banner
 from dashboard.format import Zone
 
 
-def header() -> None:
-    """Draws the controls; each is in the URL, so a link shows the same view."""
+def header(title: str) -> None:
+    """Draws the page's name and the controls; each of these is in the URL, so a link shows the same view."""
     names = _databases()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
+        st.title(title, anchor=False, width="content")
         if names:
             st.selectbox(
-                "Database", names, key="db", bind="query-params", width=190, label_visibility="collapsed"
+                "Database", names, key="db", bind="query-params", width=160, label_visibility="collapsed"
             )
         _choice("Range", list(state.RANGES), state.DEFAULT_RANGE, "range")
         _choice("Times", list(Zone), Zone.UTC, "tz")

@@ -56,7 +56,7 @@ def job_card(view: DatabaseView) -> None:
 def no_job(view: DatabaseView) -> None:
     """Tables are tracked, but their capture job was dropped."""
     with st.container(border=True, key="k_no_job"):
-        st.markdown(f"### {escaped(view.name)} has no capture job", anchors=False)
+        st.markdown(f"## {escaped(view.name)} has no capture job", anchors=False)
         st.write(
             "It was dropped. The log is still read, so that it does not fill the source's disk, but only "
             "every half minute. Add the job to capture at the pace of its parameters again."

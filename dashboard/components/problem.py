@@ -56,7 +56,7 @@ def outage_banner(snapshot: Snapshot, now_text: str) -> None:
 
 def outage_page(snapshot: Snapshot) -> None:
     """The whole page while nothing is known: what does not answer and how to start it."""
-    st.markdown("### Highwater does not answer yet")
+    st.markdown("## Highwater does not answer yet")
     st.markdown(
         "The dashboard runs, but the home's control database can't be read. Start the home with "
         f"`{START}` and wait a moment: this page goes on by itself."

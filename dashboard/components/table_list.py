@@ -54,7 +54,7 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
     if instance is None:
         return
     with st.container(border=True, key="t_drawer"):
-        st.markdown(f"#### {instance.capture_instance}", anchors=False)
+        st.markdown(f"## {instance.capture_instance}", anchors=False)
         _facts(view, instance)
         columns, rows, functions = st.tabs(["Columns", "Rows", "Functions"], key="t_tab", on_change="rerun")
         with columns:

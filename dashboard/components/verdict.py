@@ -32,7 +32,7 @@ def verdict(snapshot: Snapshot) -> None:
         return  # the page says what to do first
     look = STATUS.get(str(status.verdict), STATUS["unknown"])
     with st.container(border=True, gap="xsmall", key="verdict"):
-        st.markdown(f"### :{look.colour}[{look.icon} {look.word}] — {_sentence(snapshot)}", anchors=False)
+        st.markdown(f"## :{look.colour}[{look.icon} {look.word}] — {_sentence(snapshot)}", anchors=False)
         if status.findings:
             for number, finding in enumerate(status.findings):
                 _finding(finding, is_in_sentence=number == 0)
@@ -46,7 +46,7 @@ def _unknown(status: EngineStatus) -> None:
     look, last = STATUS["unknown"], STATUS[str(status.verdict)]
     with st.container(border=True, gap="xsmall", key="verdict"):
         st.markdown(
-            f"### :{look.colour}[{look.icon} {look.word}] — nothing is known since "
+            f"## :{look.colour}[{look.icon} {look.word}] — nothing is known since "
             f"{fmt.moment_and_age(status.taken, state.now())}",
             anchors=False,
         )

@@ -14,6 +14,7 @@ from engine.errors import (
     DdlNotProcessed,
     LogBroken,
     LowEndpointNotComputed,
+    ObjectsGone,
     ObsoleteMappingRowsLeft,
     ObsoleteRowsLeft,
     OldRowsMissing,
@@ -237,8 +238,11 @@ def _cleanup(facts: DatabaseFacts) -> Iterator[Finding]:
     """A cleanup job rests between its runs: only how the last one ended says anything."""
     job, name = facts.cleanup_job, facts.database.name
     if job is not None and job.state is JobState.FAILED:
-        fix = f"highwater cleanup start -d {shlex.quote(name)}"
-        yield Finding(Verdict.ATTENTION, f"Cleanup of {name}", job.message, job.since, fix)
+        yield Finding(Verdict.ATTENTION, f"Cleanup of {name}", job.message, job.since, _clean_up(facts))
+
+
+def _clean_up(facts: DatabaseFacts) -> str:
+    return f"highwater cleanup start -d {shlex.quote(facts.database.name)}"
 
 
 def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds) -> Iterator[Finding]:
@@ -279,11 +283,17 @@ def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
 
 def _after_failure(facts: DatabaseFacts) -> str:
     of_scans = [error for error in facts.errors if error.error_number not in _OF_CLEANUP]
-    newest = of_scans[-1] if of_scans else None
-    if newest is not None and newest.error_number == LogBroken.number:
+    return fix_of(facts, of_scans[-1]) if of_scans else _restart(facts)
+
+
+def fix_of(facts: DatabaseFacts, error: ScanError) -> str:
+    """The command to paste after this error of the database, as its capture instances are now."""
+    if error.error_number in _OF_CLEANUP:
+        return _clean_up(facts)
+    if error.error_number in (LogBroken.number, ObjectsGone.number):
         return _begin_anew(facts)
-    if newest is not None and newest.error_number in _ENDED_BY_ENABLING_AGAIN:
-        words = newest.error_message
+    if error.error_number in _ENDED_BY_ENABLING_AGAIN:
+        words = error.error_message
         named = [each for each in facts.instances if f"capture instance '{each.capture_instance}' " in words]
         if named:
             return _enable_again(facts, named[0])

@@ -14,18 +14,13 @@ from playwright.sync_api import Locator, Page, expect
 from engine.engine import Engine
 from engine.settings import Settings
 from tests.browser.conftest import DEMO, RunningHome
+from tests.browser.controls import button, confirm, dismiss, expect_settled
 from tests.browser.tables import cells, expect_row_count, rows, select, table, texts
 
 pytestmark = pytest.mark.browser
 
 OpenPage = Callable[..., Page]
 UPDATE = 'UPDATE "HumanResources"."Department" SET "GroupName" = \'{}\' WHERE "DepartmentID" = {}'
-
-
-def expect_settled(page: Page) -> None:
-    """No run of the page is under way, and none has failed."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -36,12 +31,14 @@ def expect_settled(page: Page) -> None:
         ("/tables", "Enable tables"),
         ("/changes", "newest first"),
         ("/capture", "Scan sessions"),
+        ("/errors", "No errors of demo"),
     ],
 )
 def test_each_page_draws_itself_in_both_themes(open_page: OpenPage, path: str, seen: str, theme: str) -> None:
     page = open_page(path, theme)
     expect(page.get_by_text(seen).first).to_be_visible()
     expect_settled(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text(path.strip("/").capitalize() or "Overview")
     page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -179,24 +176,6 @@ def test_the_wizard_works_with_the_keyboard_alone(open_page: OpenPage, running_h
     expect(dialog).to_have_count(0)
     expect(rows(page).filter(has_text="Production_ProductInventory")).to_be_attached()
     running_home.run("disable", "-d", DEMO, "Production.ProductInventory")
-
-
-def button(within: Page | Locator, name: str) -> Locator:
-    """The button of exactly that name."""
-    return within.get_by_role("button", name=name, exact=True)
-
-
-def confirm(page: Page, name: str) -> None:
-    """Clicks a button of the open dialog (its last of that name); returns when the dialog is gone."""
-    button(page.get_by_role("dialog"), name).last.click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-
-
-def dismiss(page: Page) -> None:
-    """Closes the open dialog with Escape, which it hears once it has the focus."""
-    page.wait_for_function("document.querySelector('[role=dialog]')?.contains(document.activeElement)")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def type_number(page: Page, label: str, number: int) -> None:

@@ -19,7 +19,7 @@ def test_a_home_that_does_not_run_is_said_with_the_command_to_start_it(
     st.cache_resource.clear()
     page = AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
     assert not page.exception
-    assert "### Highwater does not answer yet" in [text.value for text in page.markdown]
+    assert "## Highwater does not answer yet" in [text.value for text in page.markdown]
     assert "highwater start" in [code.value for code in page.code]
     assert "There is nothing older to show" in page.error[0].value
     state.feed().close()
