@@ -647,8 +647,8 @@ class Engine:
     ) -> Sequence[JobRun]:
         """What a database's jobs did each time they ran, newest first: msdb's history of a job.
 
-        Only cleanup jobs have runs; what the capture job does is in `scan_sessions`. It goes with the job.
-        Raises JobTypeUnsupported.
+        A capture job runs from its first scan that went well to its end or failure; what it scans is in
+        `scan_sessions`. It goes with the job. Raises JobTypeUnsupported.
         """
         self._callers.check_owner(database, principal)
         return self._jobs.history(database, job_type, limit)
@@ -672,7 +672,8 @@ class Engine:
         None: 500 transactions a cycle, 10 cycles, continuous, 5 seconds; for a cleanup job 4320 minutes,
         5000 rows a statement, daily at 02:00. With ``start_job`` it starts as soon as the agent sees it: a
         cleanup job runs once, then by its ``schedule``: cron text, empty for none, its hours in the
-        zone that the settings say (UTC by default). Raises ParameterEmpty, JobTypeUnsupported, NotABit,
+        zone that the settings say (UTC by default). A capture job has none unless it is given one: it is
+        started then, where it does not run. Raises ParameterEmpty, JobTypeUnsupported, NotABit,
         MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit, PollingIntervalOutOfRange,
         CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, ScheduleInvalid,
         CaptureParametersForCleanup; JobNotAdded (22836) where there is one.
@@ -734,7 +735,7 @@ class Engine:
     ) -> None:
         """sys.sp_cdc_change_job; None leaves a value as it is. Takes effect after stop and start.
 
-        A cleanup job starts anew with each run, and a ``schedule``, as `add_job` takes it, counts at once.
+        A cleanup job starts anew with each run; a ``schedule``, as `add_job` takes it, counts at once.
         Raises JobTypeUnsupported, JobMissing, MaxTransOutOfRange, MaxScansOutOfRange, ContinuousNotABit,
         PollingIntervalOutOfRange, CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange,
         ScheduleInvalid, CaptureParametersForCleanup.
@@ -751,6 +752,19 @@ class Engine:
             threshold,
             schedule,
         )
+
+    def update_job_step(
+        self, database: str, subsystem: str | None, command: str | None, principal: str | None = None
+    ) -> None:
+        """msdb.dbo.sp_update_jobstep for the capture job: a script in its scan's place, after stop and start.
+
+        subsystem: ``TSQL`` or ``PYTHON``; command: the script's text, None for the scan. The script calls
+        sys.sp_cdc_scan, or `scan`, itself; the agent runs it as a process of its own, with the agent's
+        rights, so a principal must be sysadmin. One that ends well is not started again but by `start_job`
+        or by the schedule, one that fails is tried again. Raises JobMissing, SubsystemUnknown, StepInvalid.
+        """
+        self._callers.check_sysadmin(database, principal)
+        self._jobs.set_step(database, subsystem, command)
 
     def sync(self, database: str, timeout: float = 60.0) -> None:
         """Returns when everything committed on the source before the call is published.

@@ -815,3 +815,27 @@ class QueryFailed(CdcError):
 
     number = 50014
     shape = "The query failed: {0} What the agent says of it is in the home's log folder."
+
+
+class SubsystemUnknown(CdcError):
+    """The step of a capture job is in a language that is not run here."""
+
+    number = 50061
+    shape = "'{0}' runs no job step. Give 'TSQL' or 'PYTHON'."
+
+
+class StepInvalid(CdcError):
+    """The script of a capture job's step cannot be run as it is."""
+
+    number = 50062
+    shape = "The script is no job step: {0}."
+
+
+class StepFailed(CdcError):
+    """The script of a capture job's step ended as failed."""
+
+    number = 50063
+    shape = "The step of job '{0}' ended with {1}.{2}"
+
+    def __init__(self, job: str, how: str, last_line: str) -> None:
+        super().__init__(job, how, f" Its last line: {last_line}" if last_line else "")

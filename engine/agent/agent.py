@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +16,8 @@ from engine.agent.called_scan import CalledScan, job_without_a_row
 from engine.agent.capture_job import CaptureJob
 from engine.agent.checkpoints import Checkpoints
 from engine.agent.cleanups import Cleanups
+from engine.agent.schedules import plan_of
+from engine.agent.step_job import StepJob, step_environment
 from engine.capture.crash_points import CrashPoints
 from engine.capture.scan import Scan, ScanLimits
 from engine.cleanup.run import RetentionCleanup
@@ -83,6 +86,7 @@ class Agent:
         self._engine_start = clock()
         self._checkpoints = Checkpoints(publisher)
         self._jobs: dict[str, CaptureJob] = {}
+        self._steps: dict[str, StepJob] = {}
         self._cleanups = Cleanups(
             control,
             RetentionCleanup(control, lake, publisher.spark, clock, crash, publisher.holding),
@@ -122,6 +126,7 @@ class Agent:
     def _take_news(self, listener: Listener, stop: Event) -> None:
         """Returns when a job's row changed, or after a while. Short waits, so that a stop is seen."""
         settled = all(job.alive and not job.stopping for job in self._jobs.values())
+        settled = settled and all(step.alive and not step.stopping for step in self._steps.values())
         settled = settled and not self._cleanup_waits
         deadline = time.monotonic() + (LOOK_AGAIN if settled else LOOK_SOON)
         while not stop.is_set() and time.monotonic() < deadline:
@@ -148,8 +153,10 @@ class Agent:
         asked = {call.call_id for call in calls if call.wanted}
         for database, running in list(self._jobs.items()):
             self._look_after(running, wanted.get(database), asked)
-        for database, job in wanted.items():
-            if job.wanted and database not in self._jobs:
+        self._steps = {name: step for name, step in self._steps.items() if _goes_on(step, wanted.get(name))}
+        for job in wanted.values():
+            self._start_in_time(job)
+            if job.wanted and not self._is_run(job):
                 self._start(job)
         for call in calls:
             if call.wanted and not call.claimed:
@@ -188,9 +195,30 @@ class Agent:
         scan.start()
         _log.info("scan called", database=call.database)
 
+    def _start_in_time(self, job: Job) -> None:
+        """Asks for a capture job that its schedule wants now, and says when it is wanted next."""
+        plan = plan_of(job, self._clock(), self._settings.zone)
+        if plan is None:
+            return
+        if plan.is_due:
+            self._control.jobs.start_due(job, plan.next_run)
+        elif plan.next_run != job.next_run:
+            self._control.jobs.expect(job, plan.next_run)
+
+    def _is_run(self, job: Job) -> bool:
+        """Whether the job runs here, or its place is taken: a script scans by calls, as others do."""
+        scanning = self._jobs.get(job.database)
+        if job.database in self._steps:
+            return True
+        return scanning is not None and (job.step is None or not isinstance(scanning, CalledScan))
+
     def _start(self, job: Job) -> None:
-        self._jobs[job.database] = started = self._job(job)
-        started.start()
+        if job.step is not None:
+            self._steps[job.database] = step = self._step(job)
+            step.start()
+        else:
+            self._jobs[job.database] = started = self._job(job)
+            started.start()
         _log.info("capture job started", database=job.database)
 
     def _job(self, job: Job) -> CaptureJob:
@@ -202,13 +230,21 @@ class Agent:
             self._holder,
             self._settings.lease_seconds,
             self._settings.scan_interval_floor,
+            self._clock,
+        )
+
+    def _step(self, job: Job) -> StepJob:
+        environment = step_environment(self._settings, os.environ)
+        return StepJob(
+            job, self._control, self._holder, self._settings.lease_seconds, environment, self._clock
         )
 
     def _stop_all(self) -> None:
         self._cleanups.stop()
-        for job in self._jobs.values():
+        jobs = [*self._steps.values(), *self._jobs.values()]
+        for job in jobs:
             job.stop()
-        for job in self._jobs.values():
+        for job in jobs:
             job.join()
         self._cleanups.join()
 
@@ -301,6 +337,16 @@ class Agent:
         if capture_instance is None:
             return self._control.watermarks.identity(database) is not None
         return self._control.instances.get(database, capture_instance) is not None
+
+
+def _goes_on(step: StepJob, job: Job | None) -> bool:
+    """Whether a script still runs; one that nobody asks for any more is told to end."""
+    if not step.alive:
+        step.join()
+        return False
+    if not step.stopping and (job is None or not job.wanted or job.job_id != step.job.job_id):
+        step.stop(asked=True)
+    return True
 
 
 def _is_wanted(running: CaptureJob, job: Job | None, asked: set[int]) -> bool:

@@ -28,6 +28,8 @@ def job_without_a_row(database: str, parameters: CaptureParameters, now: datetim
 class CalledScan(CaptureJob):
     """Scans as its call says. The error that ends it is the caller's, and nothing is tried again."""
 
+    has_history = False
+
     def __init__(
         self,
         call: ScanCall,
@@ -47,7 +49,7 @@ class CalledScan(CaptureJob):
     def _run(self) -> None:
         error: CdcError | None = None
         try:
-            self._capture()
+            self._try()
             if self.stopping and not self._asked:
                 error = AgentNotRunning("it was stopped, and the scan with it")
         except CdcError as failure:

@@ -11,11 +11,11 @@ from engine.agent.job_thread import JobThread
 from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.control.job_runs import ClaimedRun
-from engine.control.leases import Lease
+from engine.control.leases import Lease, LeaseOf
 from engine.control.renewal import renewing
 from engine.errors import CdcError, ControlUnreachable, LeaseLost
 from engine.model.cleanup import RetentionOutcome
-from engine.model.job import CleanupJob, JobType, RunOutcome
+from engine.model.job import CleanupJob, RunOutcome
 
 _log = structlog.get_logger(__name__)
 
@@ -69,7 +69,7 @@ class CleanupRunner(JobThread):
 
     def _run_alone(self) -> None:
         leases = self._control.leases
-        lease = leases.acquire(self.job.database, self._holder, self._lease_seconds, JobType.CLEANUP)
+        lease = leases.acquire(self.job.database, self._holder, self._lease_seconds, LeaseOf.CLEANUP)
         if lease is None:
             return
         try:

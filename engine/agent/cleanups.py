@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
-import structlog
-
 from engine.agent.cleanup_job import CleanupRunner
+from engine.agent.schedules import plan_of
 from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.model.job import CleanupJob, JobState
-from engine.model.schedule import ScheduleUnreadable, next_run
-
-_log = structlog.get_logger(__name__)
+from engine.model.schedule import Plan
 
 
 class Cleanups:
@@ -46,13 +43,13 @@ class Cleanups:
             self._look_after(runner, known.get(database))
         waiting = False
         for job in jobs:
-            following = self._following(job)
+            plan = plan_of(job, self._clock(), self._zone)
             if job.database in self._running:
                 waiting = waiting or job.wanted
-            elif self._is_to_run(job):
-                self._start(job, following)
-            elif job.next_run is None and following is not None:
-                self._control.jobs.expect(job, following)
+            elif _is_to_run(job, plan):
+                self._start(job, None if plan is None else plan.next_run)
+            elif plan is not None and plan.next_run != job.next_run:
+                self._control.jobs.expect(job, plan.next_run)
         return waiting
 
     def stop(self) -> None:
@@ -72,24 +69,15 @@ class Cleanups:
         elif job is None or job.job_id != runner.job.job_id or job.state is JobState.STOPPING:
             runner.stop()
 
-    def _is_to_run(self, job: CleanupJob) -> bool:
-        """Asked for, or due; or left as running by an agent that ended, which the runner sets right."""
-        is_due = job.schedule is not None and job.next_run is not None and job.next_run <= self._clock()
-        return job.wanted or is_due or job.state in (JobState.RUNNING, JobState.STOPPING)
-
-    def _following(self, job: CleanupJob) -> datetime | None:
-        """When the schedule wants the job next, counted from now."""
-        if job.schedule is None:
-            return None
-        try:
-            return next_run(job.schedule, self._clock(), self._zone)
-        except ScheduleUnreadable as error:  # not written by us
-            _log.error("schedule of the cleanup job", database=job.database, error=str(error))
-            return None
-
     def _start(self, job: CleanupJob, following: datetime | None) -> None:
         runner = CleanupRunner(
             job, self._control, self._cleanup, self._holder, self._lease_seconds, self._clock, following
         )
         self._running[job.database] = runner
         runner.start()
+
+
+def _is_to_run(job: CleanupJob, plan: Plan | None) -> bool:
+    """Asked for, or due; or left as running by an agent that ended, which the runner sets right."""
+    is_due = plan is not None and plan.is_due
+    return job.wanted or is_due or job.state in (JobState.RUNNING, JobState.STOPPING)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from engine.cli.job_commands import JsonOption, headline, identity, show_jobs, start_job, stop_job
+from engine.cli.job_commands import JsonOption, headline, identity, moment, show_jobs, start_job, stop_job
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
-from engine.model.job import CaptureParameters, Job, JobType, is_capture
+from engine.model.job import CaptureParameters, Job, JobStep, JobType, is_capture
 
 
 def register(app: typer.Typer) -> None:
@@ -61,6 +62,13 @@ def as_text(job: Job) -> str:
         line += f"\n  {job.message}"
     if job.running is not None and job.running != job.configured:
         line += f"\n  still runs with {_parameters(job.running)}: stop and start it"
+    if job.step is not None:
+        line += f"\n  its step is a {job.step.subsystem} script: highwater jobs step -d {job.database}"
+    if job.running is not None and job.running_step != job.step:
+        line += f"\n  still runs {_step(job.running_step)}: stop and start it"
+    if job.schedule is not None:
+        known = "when the agent runs" if job.next_run is None else moment(job.next_run)
+        line += f"\n  schedule {job.schedule}, next start {known}"
     return line
 
 
@@ -70,7 +78,15 @@ def as_dict(job: Job) -> dict[str, object]:
         **identity(job),
         "configured": _named(job.configured),
         "running": None if job.running is None else _named(job.running),
+        "step": None if job.step is None else asdict(job.step),
+        "running_step": None if job.running_step is None else asdict(job.running_step),
+        "schedule": job.schedule,
+        "next_run": None if job.next_run is None else job.next_run.isoformat(),
     }
+
+
+def _step(step: JobStep | None) -> str:
+    return "its own scan" if step is None else f"another {step.subsystem} script"
 
 
 def _named(parameters: CaptureParameters) -> dict[str, int]:

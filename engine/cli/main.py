@@ -13,6 +13,7 @@ from engine.cli import (
     change_commands,
     cleanup_commands,
     demo_commands,
+    jobs_commands,
     monitoring_commands,
     process_commands,
     source_commands,
@@ -36,6 +37,7 @@ def application() -> typer.Typer:
         sql_commands,
         capture_commands,
         cleanup_commands,
+        jobs_commands,
         monitoring_commands,
         demo_commands,
     ):

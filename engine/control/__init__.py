@@ -2,7 +2,7 @@
 
 from engine.control.database import ControlDatabase
 from engine.control.instances import DroppedTable
-from engine.control.leases import DISABLING, Lease, LeaseState
+from engine.control.leases import DISABLING, Lease, LeaseOf, LeaseState
 from engine.control.notifications import JOBS, PUBLISHED, REPORTED, WAKE, Listener, Notification
 from engine.control.publication import Publication
 
@@ -15,6 +15,7 @@ __all__ = [
     "ControlDatabase",
     "DroppedTable",
     "Lease",
+    "LeaseOf",
     "LeaseState",
     "Listener",
     "Notification",

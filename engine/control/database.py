@@ -8,6 +8,7 @@ from typing import Self
 
 from sqlalchemy import Connection, delete, func, literal, select, text, update
 
+from engine.control.capture_runs import CaptureRunRepository
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
@@ -39,6 +40,7 @@ class ControlDatabase:
         self.watermarks = WatermarkRepository(connections)
         self.jobs = JobRepository(connections)
         self.runs = JobRunRepository(connections)
+        self.capture_runs = CaptureRunRepository(connections)
         self.sessions = SessionRepository(connections)
         self.errors = ScanErrorRepository(connections)
         self.leases = LeaseRepository(connections)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from engine.control.connections import Connections
-from engine.control.jobs import report
+from engine.control.jobs import report, run_of
 from engine.control.leases import Lease, hold
 from engine.control.schema import cdc_jobs, databases, job_history
 from engine.model.job import CleanupJob, CleanupParameters, JobRun, JobState, JobType, RunOutcome
@@ -49,7 +49,7 @@ class JobRunRepository:
             row = connection.execute(select(cdc_jobs).where(mine).with_for_update()).one_or_none()
             if row is None:
                 return None
-            _end_interrupted(connection, row)
+            end_interrupted(connection, row)
             if not row.wanted and not _is_due(row, now):
                 return None
             parameters = CleanupParameters(row.retention, row.threshold)
@@ -61,10 +61,11 @@ class JobRunRepository:
                 "outcome": RunOutcome.RUNNING,
                 "message": "Running.",
                 "deleted_rows": 0,
+                "parameters": asdict(parameters),
             }
             run_id = connection.scalar(insert(job_history).values(values).returning(job_history.c.run_id))
             assert run_id is not None
-            _prune(connection, row)
+            prune(connection, row)
         return ClaimedRun(run_id, job, parameters)
 
     def progress(self, run: ClaimedRun, deleted_rows: int) -> None:
@@ -92,7 +93,7 @@ class JobRunRepository:
         if job_type is not None:
             query = query.where(cdc_jobs.c.job_type == job_type)
         with self._connections.read() as connection:
-            return [_run(row) for row in connection.execute(query)]
+            return [run_of(row, row.message) for row in connection.execute(query)]
 
     def _update(self, run: ClaimedRun, **values: Any) -> None:
         with self._connections.begin() as connection:
@@ -107,7 +108,8 @@ def _is_due(row: Row[Any], now: datetime) -> bool:
     return row.schedule is not None and row.next_run is not None and row.next_run <= now
 
 
-def _end_interrupted(connection: Connection, row: Row[Any]) -> None:
+def end_interrupted(connection: Connection, row: Row[Any]) -> None:
+    """Runs that the history of a job still has as running were cut off."""
     unfinished = (job_history.c.job_id == row.job_id, job_history.c.outcome == RunOutcome.RUNNING)
     ended = {"outcome": RunOutcome.INTERRUPTED, "message": INTERRUPTED}
     connection.execute(update(job_history).where(*unfinished).values(ended))
@@ -115,19 +117,9 @@ def _end_interrupted(connection: Connection, row: Row[Any]) -> None:
         report(connection, row.job_id, JobState.STOPPED, INTERRUPTED, None)
 
 
-def _prune(connection: Connection, row: Row[Any]) -> None:
+def prune(connection: Connection, row: Row[Any]) -> None:
+    """Forgets a job's oldest runs."""
     mine = job_history.c.job_id == row.job_id
     newest = select(job_history.c.run_id).where(mine).order_by(job_history.c.run_id.desc())
     too_old = newest.offset(RUNS_KEPT).limit(1).scalar_subquery()
     connection.execute(delete(job_history).where(mine, job_history.c.run_id <= too_old))
-
-
-def _run(row: Row[Any]) -> JobRun:
-    return JobRun(
-        JobType(row.job_type),
-        row.start_time,
-        row.end_time,
-        RunOutcome(row.outcome),
-        row.message,
-        row.deleted_rows,
-    )

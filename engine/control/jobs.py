@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, overload
@@ -16,7 +15,7 @@ from engine.control.notifications import JOBS, REPORTED, notify
 from engine.control.schema import cdc_jobs, databases, job_history
 from engine.errors import JobMissing
 from engine.model.job import (
-    CLEANUP_SCHEDULE,
+    SCHEDULES,
     AnyJob,
     CaptureParameters,
     CleanupJob,
@@ -24,8 +23,10 @@ from engine.model.job import (
     Job,
     JobRun,
     JobState,
+    JobStep,
     JobType,
     RunOutcome,
+    Subsystem,
 )
 
 JobParameters = CaptureParameters | CleanupParameters
@@ -71,11 +72,11 @@ class JobRepository:
         parameters: JobParameters,
         *,
         wanted: bool,
-        schedule: str | None = CLEANUP_SCHEDULE,
+        schedule: str | None = "",
     ) -> bool:
         """A job where the database has none of its type yet; False where it has.
 
-        schedule: of a cleanup job, as `Job.schedule`.
+        schedule: as `Job.schedule`; an empty one is its type's own.
         """
         with self._connections.begin() as connection:
             key = database_id(connection, database)
@@ -87,11 +88,26 @@ class JobRepository:
         """Other parameters, which take effect when the job starts next. Raises JobMissing."""
         self._set(job.database, job.job_type, JOBS, **_columns(parameters))
 
-    def reschedule(self, database: str, schedule: str | None) -> None:
-        """Another schedule for the cleanup job, counted from now on. Raises JobMissing."""
-        self._set(database, JobType.CLEANUP, JOBS, schedule=schedule, next_run=None)
+    def set_step(self, database: str, step: JobStep | None) -> None:
+        """What the capture job runs when it starts next; None is its scan. Raises JobMissing."""
+        self._set(database, JobType.CAPTURE, JOBS, **_step_columns(step))
 
-    def expect(self, job: CleanupJob, next_run: datetime) -> None:
+    def reschedule(self, database: str, job_type: JobType, schedule: str | None) -> None:
+        """Another schedule for the job, counted from now on. Raises JobMissing."""
+        self._set(database, job_type, JOBS, schedule=schedule, next_run=None)
+
+    def start_due(self, job: Job, next_run: datetime | None) -> None:
+        """Asks for a capture job whose time has come; nothing where another agent did, or it was changed."""
+        mine = (
+            cdc_jobs.c.job_id == job.job_id,
+            cdc_jobs.c.schedule == job.schedule,
+            cdc_jobs.c.next_run == job.next_run,
+        )
+        with self._connections.begin() as connection:
+            connection.execute(update(cdc_jobs).where(*mine).values(wanted=True, next_run=next_run))
+            notify(connection, JOBS, job.database)
+
+    def expect(self, job: AnyJob, next_run: datetime) -> None:
         """When the job runs next by the schedule that it had; nothing where that was changed meanwhile."""
         mine = (cdc_jobs.c.job_id == job.job_id, cdc_jobs.c.schedule == job.schedule)
         with self._connections.begin() as connection:
@@ -123,10 +139,17 @@ class JobRepository:
             message=case((is_running, "Stops after its statement."), else_=cdc_jobs.c.message),
         )
 
-    def report(self, job_id: UUID, state: JobState, message: str, running: JobParameters | None) -> None:
+    def report(
+        self,
+        job_id: UUID,
+        state: JobState,
+        message: str,
+        running: JobParameters | None,
+        step: JobStep | None = None,
+    ) -> None:
         """What the agent says of a job; ``since`` moves when the state does. A dropped job is no error."""
         with self._connections.begin() as connection:
-            report(connection, job_id, state, message, running)
+            report(connection, job_id, state, message, running, step)
 
     def _set(self, database: str, job_type: JobType, channel: str, **values: Any) -> None:
         with self._connections.begin() as connection:
@@ -138,14 +161,25 @@ class JobRepository:
 
 
 def report(
-    connection: Connection, job_id: UUID, state: JobState, message: str, running: JobParameters | None
+    connection: Connection,
+    job_id: UUID,
+    state: JobState,
+    message: str,
+    running: JobParameters | None,
+    step: JobStep | None = None,
 ) -> None:
     """What the agent says of a job, in the caller's transaction."""
     changed = case((cdc_jobs.c.state != state, func.clock_timestamp()), else_=cdc_jobs.c.since)
     statement = (
         update(cdc_jobs)
         .where(cdc_jobs.c.job_id == job_id, databases.c.database_id == cdc_jobs.c.database_id)
-        .values(state=state, message=message, since=changed, **_running(running))
+        .values(
+            state=state,
+            message=message,
+            since=changed,
+            **_running(running),
+            **_step_columns(step, "running_"),
+        )
         .returning(databases.c.name)
     )
     database = connection.scalar(statement)
@@ -159,7 +193,7 @@ def add_job(
     parameters: JobParameters,
     *,
     wanted: bool,
-    schedule: str | None = CLEANUP_SCHEDULE,
+    schedule: str | None = "",
 ) -> bool:
     """Inserts a job into the caller's transaction; False where the database has one of its type."""
     job_type = JobType.CAPTURE if isinstance(parameters, CaptureParameters) else JobType.CLEANUP
@@ -171,7 +205,7 @@ def add_job(
         "state": JobState.STOPPED,
         "since": datetime.now(UTC),
         "message": "The agent has not started it yet." if wanted else _NOT_STARTED[job_type],
-        "schedule": schedule if job_type is JobType.CLEANUP else None,
+        "schedule": SCHEDULES[job_type] if schedule == "" else schedule,
         **_columns(parameters),
     }
     new = insert(cdc_jobs).values(values).on_conflict_do_nothing()
@@ -190,7 +224,14 @@ def _columns(parameters: JobParameters, prefix: str = "") -> dict[str, int | boo
     return {prefix + field.name: getattr(parameters, field.name) for field in fields(parameters)}
 
 
-def _running(parameters: JobParameters | None) -> Mapping[str, int | bool | None]:
+def _step_columns(step: JobStep | None, prefix: str = "") -> dict[str, int | bool | str | None]:
+    return {
+        f"{prefix}subsystem": None if step is None else str(step.subsystem),
+        f"{prefix}command": None if step is None else step.command,
+    }
+
+
+def _running(parameters: JobParameters | None) -> dict[str, int | bool | str | None]:
     """Every column of what a job runs with: those of the other type are NULL."""
     names = [
         f"running_{field.name}" for kind in (CaptureParameters, CleanupParameters) for field in fields(kind)
@@ -213,6 +254,9 @@ def _jobs() -> Select[Any]:
         runs.c.outcome,
         runs.c.message.label("outcome_message"),
         runs.c.deleted_rows,
+        runs.c.retries,
+        runs.c.parameters,
+        runs.c.output,
     ]
     return select(cdc_jobs, databases.c.name, *newest).join(databases).outerjoin(runs, true())
 
@@ -239,6 +283,8 @@ def _job_of(kind: type[_Of], row: Row[Any]) -> Job[_Of]:
         schedule=row.schedule,
         next_run=row.next_run,
         last_run=_last_run(row),
+        step=_step(row),
+        running_step=_step(row, "running_"),
     )
 
 
@@ -247,10 +293,27 @@ def _parameters(kind: type[_Of], row: Row[Any], prefix: str = "") -> _Of | None:
     return None if values[0] is None else kind(*values)
 
 
+def _step(row: Row[Any], prefix: str = "") -> JobStep | None:
+    subsystem, command = (getattr(row, f"{prefix}{name}") for name in ("subsystem", "command"))
+    return None if subsystem is None else JobStep(Subsystem(subsystem), command)
+
+
 def _last_run(row: Row[Any]) -> JobRun | None:
     if row.start_time is None:
         return None
-    outcome = RunOutcome(row.outcome)
+    return run_of(row, row.outcome_message)
+
+
+def run_of(row: Row[Any], message: str) -> JobRun:
+    """A run of a row of dbo.job_history that says its job's type too."""
     return JobRun(
-        JobType(row.job_type), row.start_time, row.end_time, outcome, row.outcome_message, row.deleted_rows
+        JobType(row.job_type),
+        row.start_time,
+        row.end_time,
+        RunOutcome(row.outcome),
+        message,
+        row.deleted_rows,
+        row.retries,
+        row.parameters,
+        row.output,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import BigInteger, Connection, case, cast, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -11,10 +12,19 @@ from sqlalchemy.dialects.postgresql import insert
 from engine.control.connections import Connections, database_id
 from engine.control.schema import databases, leases
 from engine.errors import LeaseLost
-from engine.model.job import JobType
 
 DISABLING = "sp_cdc_disable_db"
 """Holder of a lease that keeps agents away while a database is disabled."""
+
+
+class LeaseOf(StrEnum):
+    """What a lease gives the right to: one agent at a time for each, of each database."""
+
+    CAPTURE = "capture"
+    """To read the log."""
+    CLEANUP = "cleanup"
+    STEP = "step"
+    """To run the script that a capture job has in the place of its scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +38,7 @@ class Lease:
     holder: str
     token: int
     expires: datetime
-    job_type: JobType = JobType.CAPTURE
+    job_type: LeaseOf = LeaseOf.CAPTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class LeaseRepository:
         self._connections = connections
 
     def acquire(
-        self, database: str, holder: str, seconds: int, job_type: JobType = JobType.CAPTURE
+        self, database: str, holder: str, seconds: int, job_type: LeaseOf = LeaseOf.CAPTURE
     ) -> Lease | None:
         """Takes the lease when it is free, expired or the same holder's; None while another holds it.
 
@@ -91,10 +101,20 @@ class LeaseRepository:
         """Every lease to capture there was, by database."""
         current = case((leases.c.expires > func.clock_timestamp(), True), else_=False)
         query = select(databases.c.name, leases.c.holder, leases.c.expires, current).join(databases)
-        query = query.where(leases.c.job_type == JobType.CAPTURE).order_by(databases.c.name)
+        query = query.where(leases.c.job_type == LeaseOf.CAPTURE).order_by(databases.c.name)
         with self._connections.read() as connection:
             rows = connection.execute(query).all()
         return [LeaseState(*row) for row in rows]
+
+    def holders(self, database: str) -> dict[LeaseOf, str]:
+        """Who holds which lease of a database now."""
+        query = (
+            select(leases.c.job_type, leases.c.holder)
+            .join(databases)
+            .where(databases.c.name == database, leases.c.expires > func.clock_timestamp())
+        )
+        with self._connections.read() as connection:
+            return {LeaseOf(row.job_type): row.holder for row in connection.execute(query)}
 
     def _set(self, lease: Lease, expires: object) -> bool:
         key = select(databases.c.database_id).where(databases.c.name == lease.database).scalar_subquery()
@@ -107,7 +127,7 @@ class LeaseRepository:
             return connection.execute(update(leases).where(*mine).values(expires=expires)).rowcount == 1
 
 
-def hold(connection: Connection, database: str, token: int, job_type: JobType = JobType.CAPTURE) -> int:
+def hold(connection: Connection, database: str, token: int, job_type: LeaseOf = LeaseOf.CAPTURE) -> int:
     """Locks a lease until the caller's transaction ends; returns the database's id.
 
     A successor waits for that. Raises LeaseLost when the token is no longer the lease's.

@@ -96,6 +96,10 @@ cdc_jobs = Table(
     Column("running_threshold", BigInteger),
     Column("schedule", Text),
     Column("next_run", INSTANT),
+    Column("subsystem", Text),
+    Column("command", Text),
+    Column("running_subsystem", Text),
+    Column("running_command", Text),
     schema="dbo",
 )
 
@@ -109,6 +113,9 @@ job_history = Table(
     Column("outcome", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("deleted_rows", BigInteger, nullable=False),
+    Column("retries", Integer, nullable=False, server_default="0"),
+    Column("parameters", JSONB, nullable=False, server_default="{}"),
+    Column("output", Text, nullable=False, server_default=""),
     Index("job_history_job", "job_id", "run_id"),
     schema="dbo",
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeAlias
@@ -53,6 +54,21 @@ class CleanupParameters:
     threshold: int = 5000
 
 
+class Subsystem(StrEnum):
+    """What runs a job's step, as msdb.dbo.sysjobsteps names it."""
+
+    TSQL = "TSQL"
+    PYTHON = "PYTHON"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """A step of one's own in the place of a capture job's scan: a script that calls sp_cdc_scan itself."""
+
+    subsystem: Subsystem
+    command: str
+
+
 class RunOutcome(StrEnum):
     """How a run of a job ended."""
 
@@ -68,7 +84,10 @@ class RunOutcome(StrEnum):
 class JobRun:
     """One run of a job. Times are UTC; ``end_time`` is None while it runs, and where it was interrupted.
 
-    deleted_rows: what a cleanup has deleted from change tables and cdc.lsn_time_mapping.
+    deleted_rows: what a cleanup has deleted from change tables and cdc.lsn_time_mapping. parameters: by
+    the original's names, as it ran with them. A capture job runs from its first scan that went well until
+    it is stopped or fails; retries: how often it tried in vain since it failed. output: the end of what a
+    step of one's own printed.
     """
 
     job_type: JobType
@@ -77,6 +96,9 @@ class JobRun:
     outcome: RunOutcome
     message: str
     deleted_rows: int
+    retries: int = 0
+    parameters: Mapping[str, int | bool | str] = field(default_factory=dict)
+    output: str = ""
 
 
 Parameters = TypeVar("Parameters", CaptureParameters, CleanupParameters, default=CaptureParameters)
@@ -92,7 +114,11 @@ class Job(Generic[Parameters]):
 
     A cleanup job runs once at a time: ``wanted`` ends where the run begins, FAILED is how the last one
     ended. ``schedule`` is cron text, None where it runs only when it is started; ``next_run`` is UTC, None
-    until the agent has seen the schedule; ``last_run`` the newest run of its history.
+    until the agent has seen the schedule; ``last_run`` the newest run of its history. A capture job that has
+    a schedule is started by it where it does not run.
+
+    ``step`` is what a capture job runs in the place of its scan, ``running_step`` what it was started with;
+    None is the scan.
     """
 
     job_id: UUID
@@ -107,6 +133,8 @@ class Job(Generic[Parameters]):
     schedule: str | None = None
     next_run: datetime | None = None
     last_run: JobRun | None = None
+    step: JobStep | None = None
+    running_step: JobStep | None = None
 
     @property
     def name(self) -> str:
@@ -119,6 +147,8 @@ AnyJob: TypeAlias = Job[CaptureParameters] | Job[CleanupParameters]
 
 CLEANUP_SCHEDULE = "0 2 * * *"
 """When a cleanup job runs unless it is told otherwise: daily at 02:00."""
+SCHEDULES: Mapping[JobType, str | None] = {JobType.CAPTURE: None, JobType.CLEANUP: CLEANUP_SCHEDULE}
+"""The schedules of new jobs: capture runs at once, and on."""
 
 
 def is_capture(job: AnyJob) -> TypeIs[Job[CaptureParameters]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 from cronsim import CronSim, CronSimError
@@ -11,6 +12,29 @@ _FIELDS = 5
 
 class ScheduleUnreadable(ValueError):  # noqa: N818 - says what is wrong
     """The text is no schedule; ``str()`` says which part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Whether a job is to run now, and when next, in UTC."""
+
+    is_due: bool
+    next_run: datetime
+
+
+def plan(schedule: str, expected: datetime | None, now: datetime, zone: tzinfo = UTC) -> Plan:
+    """What the schedule says at ``now`` where the job was ``expected`` next; None: nobody has looked yet.
+
+    Each time of the schedule is run once: where clocks jump forward over it, or nobody looked, right after
+    and not once for each; where they jump back, what has run is not due again before its time tomorrow. Only
+    where they jump back over two times or more is the nearest meant. Raises ScheduleUnreadable.
+    """
+    following = next_run(schedule, now, zone)
+    if expected is not None and expected <= now:
+        return Plan(True, following)
+    if expected is None or (expected > following and expected > next_run(schedule, following, zone)):
+        return Plan(False, following)
+    return Plan(False, expected)
 
 
 def next_run(schedule: str, after: datetime, zone: tzinfo = UTC) -> datetime:

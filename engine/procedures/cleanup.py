@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import structlog
 
-from engine.control import ControlDatabase
+from engine.control import ControlDatabase, LeaseOf
 from engine.control.renewal import renewing
 from engine.errors import (
     CdcError,
@@ -91,7 +91,7 @@ class Cleanup:
         from engine.cleanup.run import RetentionCleanup  # imports pyspark
 
         leases = self._control.leases
-        lease = leases.acquire(name, f"sp_MScdc_cleanup_job {uuid4()}", LEASE_SECONDS, JobType.CLEANUP)
+        lease = leases.acquire(name, f"sp_MScdc_cleanup_job {uuid4()}", LEASE_SECONDS, LeaseOf.CLEANUP)
         if lease is None:
             raise CleanupFailed(name, f"{job.name} runs already.")
         try:

@@ -17,9 +17,11 @@ from engine.errors import (
     PollingWithoutContinuous,
     RetentionOutOfRange,
     ScheduleInvalid,
+    StepInvalid,
+    SubsystemUnknown,
     ThresholdOutOfRange,
 )
-from engine.model.job import CaptureParameters, CleanupParameters, JobType
+from engine.model.job import CaptureParameters, CleanupParameters, JobStep, JobType, Subsystem
 from engine.model.schedule import ScheduleUnreadable, next_run
 
 LARGEST_INT = 2**31 - 1
@@ -129,10 +131,11 @@ def check_cleanup_parameters(
 ) -> None:
     """Whether a job of this type may be given these; None is not given.
 
-    retention: minutes; threshold: rows a statement; schedule: cron text, empty for none. Raises
-    CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange, ScheduleInvalid.
+    retention: minutes; threshold: rows a statement; schedule: cron text, empty for none; a capture job may
+    have one too. Raises CleanupParametersForCapture, RetentionOutOfRange, ThresholdOutOfRange,
+    ScheduleInvalid.
     """
-    for name, value in (("@retention", retention), ("@threshold", threshold), ("@schedule", schedule)):
+    for name, value in (("@retention", retention), ("@threshold", threshold)):
         if job_type is JobType.CAPTURE and value is not None:
             raise CleanupParametersForCapture(name)
     if retention is not None and not 0 < retention <= LONGEST_RETENTION:
@@ -146,6 +149,29 @@ def check_cleanup_parameters(
 def schedule_of(text: str) -> str | None:
     """A schedule that was given, as a job has it: None for an empty one."""
     return " ".join(text.split()) or None
+
+
+def step_of(subsystem: str | None, command: str | None) -> JobStep | None:
+    """The step of a capture job; None without a command. Raises SubsystemUnknown, StepInvalid.
+
+    A Python script is compiled, not run; T-SQL is parsed when it runs, a batch at a time.
+    """
+    if command is None:
+        return None
+    try:
+        kind = Subsystem((subsystem or "").strip().upper())
+    except ValueError as error:
+        raise SubsystemUnknown(subsystem or "") from error
+    if not command.strip():
+        raise StepInvalid("it is empty")
+    if "\0" in command:
+        raise StepInvalid("it holds a zero byte")
+    if kind is Subsystem.PYTHON:
+        try:
+            compile(command, "<step>", "exec")
+        except (SyntaxError, ValueError) as error:
+            raise StepInvalid(str(error)) from error
+    return JobStep(kind, command)
 
 
 def _check_schedule(schedule: str) -> None:

@@ -21,7 +21,6 @@ from engine.errors import (
     SyncTimeout,
 )
 from engine.model.job import (
-    CLEANUP_SCHEDULE,
     AnyJob,
     CaptureParameters,
     CleanupParameters,
@@ -40,6 +39,7 @@ from engine.procedures.job_rules import (
     cleanup_changed,
     job_type_of,
     schedule_of,
+    step_of,
 )
 
 _Seen = TypeVar("_Seen", bound=AnyJob)
@@ -97,7 +97,7 @@ class Jobs:
             database,
             capture if kind is JobType.CAPTURE else cleanup,
             wanted=bool(start_job),
-            schedule=CLEANUP_SCHEDULE if schedule is None else schedule_of(schedule),
+            schedule="" if schedule is None else schedule_of(schedule),
         )
         if not added:
             # Of two that add the job at once, the row lets one in.
@@ -134,8 +134,16 @@ class Jobs:
             self._control.jobs.change(job, parameters)
         else:
             self._control.jobs.change(job, cleanup_changed(job.configured, retention, threshold))
-            if schedule is not None:
-                self._control.jobs.reschedule(database, schedule_of(schedule))
+        if schedule is not None:
+            self._control.jobs.reschedule(database, kind, schedule_of(schedule))
+
+    def set_step(self, database: str, subsystem: str | None, command: str | None) -> None:
+        """What the capture job runs when it starts next: a script of one's own; without one, its scan.
+
+        Raises JobMissing, SubsystemUnknown, StepInvalid.
+        """
+        job = self._existing(database, JobType.CAPTURE)
+        self._control.jobs.set_step(job.database, step_of(subsystem, command))
 
     def start(self, database: str, job_type: str) -> None:
         """sys.sp_cdc_start_job: returns when the agent says that it runs, at once when it does already.

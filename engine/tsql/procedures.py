@@ -207,7 +207,7 @@ def _disable_table(call: Call) -> None:
 
 
 def _job_values(call: Call) -> dict[str, Any]:
-    return {name: call[name] for name, _ in JOB_PARAMETERS}
+    return {name: call[name] for name, _ in JOB_PARAMETERS} | {"schedule": call["schedule"]}
 
 
 def _add_job(call: Call) -> None:
@@ -363,7 +363,10 @@ def _wrapper_functions(call: Call) -> None:
 _LISTS = (Parameter("@column_list", TEXT), Parameter("@update_flag_list", TEXT))
 _TABLE = (Parameter("@source_schema", SYSNAME, REQUIRED), Parameter("@source_name", SYSNAME, REQUIRED))
 _INSTANCE = Parameter("@capture_instance", SYSNAME, REQUIRED)
-_JOB_PARAMETERS = tuple(Parameter(f"@{name}", type_) for name, type_ in JOB_PARAMETERS)
+_JOB_PARAMETERS = (
+    *(Parameter(f"@{name}", type_) for name, type_ in JOB_PARAMETERS),
+    Parameter("@schedule", TEXT),  # ours: in the original a procedure of msdb sets it
+)
 
 _ALL = (
     Procedure("sp_cdc_enable_db", (), _enable_db, changes=True),

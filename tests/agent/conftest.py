@@ -32,7 +32,12 @@ class RunningAgent:
             workbench.sources,
             Publisher(workbench.spark, fsync=False),
             workbench.lake,
-            Settings(home=home, lease_seconds=10),
+            Settings(
+                home=home,
+                lease_seconds=10,
+                control_dsn=workbench.control._connections._dsn,
+                lake_root=workbench.lake.root,
+            ),
             holder,
             lambda: datetime.now(UTC),
             CrashPoints(),

@@ -164,4 +164,8 @@ def test_a_job_for_scripts():
         "message": "Running.",
         "configured": parameters,
         "running": parameters,
+        "step": None,
+        "running_step": None,
+        "schedule": None,
+        "next_run": None,
     }

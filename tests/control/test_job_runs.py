@@ -52,7 +52,7 @@ def test_a_job_that_nobody_asked_for_and_that_is_not_due_does_not_run(control, l
 
 
 def test_an_expectation_of_an_older_schedule_does_not_count(control, job):
-    control.jobs.reschedule("hr", "0 3 * * *")
+    control.jobs.reschedule("hr", JobType.CLEANUP, "0 3 * * *")
     control.jobs.expect(job, NOON)
     assert now(control).next_run is None
 

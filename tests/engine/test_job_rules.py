@@ -78,7 +78,7 @@ def test_each_capture_parameter_is_refused_for_a_cleanup_job(name):
         check_capture_parameters(JobType.CLEANUP, **{name: 1})
 
 
-@pytest.mark.parametrize("name", ["retention", "threshold", "schedule"])
+@pytest.mark.parametrize("name", ["retention", "threshold"])
 def test_each_cleanup_parameter_is_refused_for_a_capture_job(name):
     with pytest.raises(errors.CleanupParametersForCapture, match=f"@{name}"):
         check_cleanup_parameters(JobType.CAPTURE, **{name: 1})

@@ -56,7 +56,7 @@ def test_a_job_is_added_once(engine, enabled):
         ({"job_type": "cleanup", "threshold": 0}, errors.ThresholdOutOfRange),
         ({"job_type": "cleanup", "retention": 52_594_801}, errors.RetentionOutOfRange),
         ({"job_type": "cleanup", "schedule": "never"}, errors.ScheduleInvalid),
-        ({"job_type": "capture", "schedule": "0 2 * * *"}, errors.CleanupParametersForCapture),
+        ({"job_type": "capture", "schedule": "0 25 * * *"}, errors.ScheduleInvalid),
     ],
 )
 def test_what_is_refused_adds_nothing(engine, enabled, given, error):
