@@ -5,14 +5,18 @@ It answers also when the agent or PostgreSQL is away: that is when somebody asks
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from engine.engine import Engine
 from engine.errors import CdcError
+from engine.monitoring.capture_state import duration
 from engine.runtime.home import Home
-from engine.settings import Settings
+from engine.settings import DEFAULT_HOME, PREFIX, Settings
 
 PROCESSES = ("supervisor", "postgres", "agent", "dashboard")
 
@@ -24,11 +28,22 @@ def home_status(settings: Settings) -> dict[str, Any]:
         return _failing(home, f"Nothing was ever started in {home.folder}.", "highwater start")
     engine = Engine.open(settings)
     try:
-        return {"home": str(home.folder), **engine.status().as_dict()}
+        return {"home": str(home.folder), **_pasted_in(home, engine.status().as_dict())}
     except CdcError as error:
         return _failing(home, str(error), "highwater start")
     finally:
         engine.close()
+
+
+def _pasted_in(home: Home, status: dict[str, Any]) -> dict[str, Any]:
+    """The same, with fixes that work for this home also where a shell would take another one."""
+    if Path(os.environ.get(f"{PREFIX}HOME") or DEFAULT_HOME).expanduser().resolve() == home.folder:
+        return status
+    captures = [each["capture"] for each in status["databases"] if each["capture"]]
+    for place in [*status["findings"], *captures]:
+        if "highwater " in place["fix"]:
+            place["fix"] = f"export {PREFIX}HOME={shlex.quote(str(home.folder))}; {place['fix']}"
+    return status
 
 
 def _failing(home: Home, text: str, fix: str) -> dict[str, Any]:
@@ -80,16 +95,39 @@ def _database(database: Mapping[str, Any]) -> Iterator[str]:
         yield f"  job {job['name']}: {job['state']} since {job['since']}{_schedule(job)}"
     if not database["is_cdc_enabled"]:
         return
+    yield from _capture(database["capture"])
     marks = database["watermarks"]
     yield f"  high watermark {marks['high'] or 'none'}, last commit {marks['last_commit_time'] or 'none'}"
     lag, looked = _known(database["lag_bytes"], " bytes"), _known(database["lag_seconds"], " s ago")
     yield f"  lag {lag}, last look {looked}"
     if slot := database["slot"]:
-        yield f"  slot {slot['slot']}: {slot['wal_status']}, {slot['retained_bytes']:,} bytes of log kept"
+        yield from _slot(slot, database["forecast"])
     for instance in database["capture_instances"]:
         start = instance["start_lsn"] or "not yet met in the log"
         table = f"{instance['source_schema']}.{instance['source_table']}"
         yield f"  {instance['capture_instance']}: {table}, from {start}"
+
+
+def _capture(capture: Mapping[str, Any]) -> Iterator[str]:
+    since = f" since {capture['since']}" if capture["since"] else ""
+    yield f"  capture is {capture['state']}{since}: {capture['why']}"
+    if capture["fix"]:
+        yield f"    {capture['fix']}"
+
+
+def _slot(slot: Mapping[str, Any], forecast: Mapping[str, Any]) -> Iterator[str]:
+    safe = f", {slot['safe_wal_size']:,} more are safe" if slot["safe_wal_size"] is not None else ""
+    disk = f", {slot['disk_free_bytes']:,} free on disk" if slot["disk_free_bytes"] is not None else ""
+    kept = f"{slot['retained_bytes']:,} bytes of log kept"
+    yield f"  slot {slot['slot']}: {slot['wal_status']}, {kept}{safe}{disk}"
+    pace = forecast["bytes_per_second"]
+    if pace is None:
+        return
+    ends = (("slot limit", forecast["slot_limit_seconds"]), ("disk full", forecast["disk_full_seconds"]))
+    known = [f"{what} in {duration(timedelta(seconds=left))}" for what, left in ends if left is not None]
+    when = "" if forecast["is_growing"] else " once capture stops"
+    until = f"; {', '.join(known)}{when}" if known else ""
+    yield f"  log grows by {pace * 60:,.0f} bytes a minute{until}"
 
 
 def _schedule(job: Mapping[str, Any]) -> str:

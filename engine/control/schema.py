@@ -285,6 +285,8 @@ scan_sessions = Table(
     Column("latency", Integer, nullable=False),
     Column("empty_scan_count", BigInteger, nullable=False),
     Column("failed_sessions_count", Integer, nullable=False),
+    # When the row was written last: none of the view's columns.
+    Column("written_at", INSTANT),
     Index("scan_sessions_start_time", "database_id", "start_time"),
     schema="cdc",
 )

@@ -10,12 +10,13 @@ from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, delete, func, literal, select
+from sqlalchemy import Connection, Row, ScalarSelect, Select, case, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
 from engine.control.leases import hold
 from engine.control.schema import databases, scan_runs, scan_sessions
+from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 from engine.monitoring.sessions import AGGREGATE_ID, fold
 
@@ -87,6 +88,40 @@ class SessionRepository:
             row = connection.execute(query).one_or_none()
         return None if row is None else _session(row)
 
+    def written_at(self, database: str) -> datetime | None:
+        """When the newest session of the present run was written last, UTC; while it gets on, often."""
+        with self._connections.read() as connection:
+            query = (
+                select(scan_sessions.c.written_at)
+                .where(
+                    scan_sessions.c.database_id == _key_of(database),
+                    scan_sessions.c.engine_start == _present_run(connection, database),
+                    scan_sessions.c.session_id != AGGREGATE_ID,
+                )
+                .order_by(scan_sessions.c.session_id.desc())
+                .limit(1)
+            )
+            return connection.scalar(query)
+
+    def log_end(self, database: str, upto: datetime) -> tuple[Lsn, datetime] | None:
+        """Where the log ended when it was last read to its end before ``upto``, and when that was, UTC.
+
+        The earliest that is known where nothing is known of the time before. Sessions that ended at a
+        bound of theirs, or failed, don't know the log's end.
+        """
+        ends = select(scan_sessions.c.end_lsn, scan_sessions.c.end_time).where(
+            scan_sessions.c.database_id == _key_of(database),
+            scan_sessions.c.session_id != AGGREGATE_ID,
+            scan_sessions.c.failed_sessions_count == 0,
+            scan_sessions.c.end_lsn != scan_sessions.c.last_commit_lsn,
+        )
+        start = scan_sessions.c.start_time
+        before = ends.where(start <= upto, scan_sessions.c.end_time <= upto).order_by(start.desc()).limit(1)
+        first = ends.where(scan_sessions.c.end_time > upto).order_by(start).limit(1)
+        with self._connections.read() as connection:
+            found = connection.execute(before).one_or_none() or connection.execute(first).one_or_none()
+        return None if found is None else (Lsn.parse(found.end_lsn), found.end_time)
+
     def since(self, database: str, moment: datetime, limit: int) -> Sessions:
         """The newest ``limit`` sessions of all runs that began at ``moment`` or later, by start."""
         query = (
@@ -113,16 +148,17 @@ def save_session(connection: Connection, key: int, session: ScanSession) -> None
     )
     before = {row.session_id: _session(row) for row in rows}
     total = fold(before.get(AGGREGATE_ID), session, before.get(session.session_id))
-    new = insert(scan_sessions)
+    new = insert(scan_sessions).values(written_at=func.clock_timestamp())
     statement = new.on_conflict_do_update(
         index_elements=[
             scan_sessions.c.database_id,
             scan_sessions.c.engine_start,
             scan_sessions.c.session_id,
         ],
-        set_={name: new.excluded[name] for name in _NAMES if name != "session_id"},
+        set_={name: new.excluded[name] for name in (*_NAMES, "written_at") if name != "session_id"},
     )
-    rows_to_write = [asdict(row) | {"database_id": key, "engine_start": run} for row in (total, session)]
+    place = {"database_id": key, "engine_start": run}
+    rows_to_write = [asdict(row) | place for row in (total, session)]
     connection.execute(statement, rows_to_write)
 
 
@@ -148,8 +184,11 @@ def _present_run(connection: Connection, database: str) -> datetime | None:
 
 
 def _sessions(database: str) -> Select[Any]:
-    key = select(databases.c.database_id).where(databases.c.name == database).scalar_subquery()
-    return select(scan_sessions).where(scan_sessions.c.database_id == key)
+    return select(scan_sessions).where(scan_sessions.c.database_id == _key_of(database))
+
+
+def _key_of(database: str) -> ScalarSelect[int]:
+    return select(databases.c.database_id).where(databases.c.name == database).scalar_subquery()
 
 
 def _session(row: Row[Any]) -> ScanSession:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -25,6 +25,7 @@ from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
+from engine.monitoring.forecast import LogPoint
 from engine.sources.base import GONE, SlotState, SourceProblem
 
 START_AGENT = "highwater start"
@@ -66,6 +67,8 @@ class Thresholds:
     stalled: timedelta = timedelta(seconds=30)
     agent_start: timedelta = timedelta(seconds=60)
     retained_bytes: int = 1024**3
+    forecast: timedelta = timedelta(hours=24)
+    forecast_failing: timedelta = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class DatabaseFacts:
     slot, log_end: None where the source did not say; ``unreachable`` then holds its words, or ``broken``
     what is wrong with the log of one that does answer.
     jobs: as the agent reported them last, whether it still runs or not.
+    silent_since: when the lease ended of a capture process that ought to renew it; None while it does.
+    progress_at: when the newest session was seen to get on. log_before: where the log ended some time ago.
     """
 
     database: SourceDatabase
@@ -89,6 +94,9 @@ class DatabaseFacts:
     unreachable: str | None
     tracking_problems: Sequence[SourceProblem] = ()
     broken: str | None = None
+    silent_since: datetime | None = None
+    progress_at: datetime | None = None
+    log_before: LogPoint | None = None
 
     @property
     def capture_job(self) -> Job | None:
@@ -99,6 +107,15 @@ class DatabaseFacts:
     def cleanup_job(self) -> CleanupJob | None:
         """The cleanup job, unless it was dropped."""
         return next((job for job in self.jobs if is_cleanup(job)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """Why capture, which should run, does not get on; ``since`` is UTC."""
+
+    since: datetime
+    text: str
+    fix: str
 
 
 def verdict_of(findings: Sequence[Finding]) -> Verdict:
@@ -115,24 +132,31 @@ def diagnose(
     now: datetime,
     thresholds: Thresholds | None = None,
     agent_awaited_since: datetime | None = None,
+    agent_pid: int | None = None,
 ) -> tuple[Finding, ...]:
     """Everything that is wrong, the worst first.
 
     agent_awaited_since: a supervisor is there, which starts the agent when it is away, and since when it
-    does so, UTC.
+    does so, UTC. agent_pid: the agent's process, where it is known.
     """
     limits = thresholds or Thresholds()
     findings: list[Finding] = []
+    revived_by = revival(agent_pid, agent_awaited_since)
     if not agent_is_alive:
         findings.append(_agent_away(databases, agent_awaited_since, now, limits))
     for facts in databases:
         if facts.database.is_cdc_enabled:
-            findings += _of_database(facts, agent_is_alive, now, limits)
+            findings += _of_database(facts, agent_is_alive, now, limits, revived_by)
+    return worst_first(findings)
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """In this order otherwise."""
     return tuple(sorted(findings, key=lambda finding: finding.verdict is not Verdict.FAILING))
 
 
 def _of_database(
-    facts: DatabaseFacts, agent_is_alive: bool, now: datetime, limits: Thresholds
+    facts: DatabaseFacts, agent_is_alive: bool, now: datetime, limits: Thresholds, revived_by: str
 ) -> Iterator[Finding]:
     yield from _source(facts)
     yield from _tracking(facts)
@@ -140,7 +164,7 @@ def _of_database(
     yield from _job(facts, agent_is_alive)
     yield from _cleanup(facts)
     if agent_is_alive:
-        yield from _stalled(facts, now, limits)
+        yield from _stalled(facts, now, limits, revived_by)
         yield from _latency(facts, limits)
 
 
@@ -170,7 +194,7 @@ def _source(facts: DatabaseFacts) -> Iterator[Finding]:
     since = _failed_since(facts)
     if facts.broken is not None:
         subject = f"Log of {facts.database.name}"
-        yield Finding(Verdict.FAILING, subject, facts.broken, since, _begin_anew(facts))
+        yield Finding(Verdict.FAILING, subject, facts.broken, since, begin_anew(facts))
     if facts.unreachable is None:
         return
     yield Finding(
@@ -178,7 +202,7 @@ def _source(facts: DatabaseFacts) -> Iterator[Finding]:
         f"Source {facts.database.name}",
         f"{facts.unreachable.rstrip('.')}. If it is gone for good: {_forget(facts)}",
         since,
-        f"highwater connect {facts.database.name} '{facts.database.dsn}'",
+        check_source(facts),
     )
 
 
@@ -192,7 +216,7 @@ def _tracking(facts: DatabaseFacts) -> Iterator[Finding]:
     for problem in facts.tracking_problems:
         verdict = Verdict.FAILING if problem.fatal else Verdict.ATTENTION
         is_gone = problem.subject == GONE
-        since, fix = (_failed_since(facts), _begin_anew(facts)) if is_gone else (None, problem.fix)
+        since, fix = (_failed_since(facts), begin_anew(facts)) if is_gone else (None, problem.fix)
         yield Finding(verdict, f"Source {facts.database.name}", problem.problem, since, fix)
 
 
@@ -204,7 +228,7 @@ def _slot(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
     held = f"{slot.retained_bytes / 1024**2:,.0f} MiB of log are kept for capture"
     if slot.wal_status == "lost":
         text = f"The source has removed log that capture still needed: slot {slot.slot} is lost."
-        yield Finding(Verdict.FAILING, subject, text, facts.watermarks.published_at, _begin_anew(facts))
+        yield Finding(Verdict.FAILING, subject, text, facts.watermarks.published_at, begin_anew(facts))
     elif slot.wal_status == "unreserved":
         text = f"{held}, more than max_slot_wal_keep_size allows: a checkpoint may remove what is needed."
         fix = "ALTER SYSTEM SET max_slot_wal_keep_size = -1; SELECT pg_reload_conf();"
@@ -220,16 +244,14 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
     if job is None:
         if facts.instances:
             text = f"{name} has tracked tables, but no capture job."
-            fix = f"engine.add_job({name!r}, 'capture')"
+            fix = add_job(facts)
             yield Finding(Verdict.FAILING, f"Capture of {name}", text, None, fix)
         return
     if job.state is JobState.FAILED:
-        yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, _after_failure(facts))
+        yield Finding(Verdict.FAILING, f"Capture of {name}", job.message, job.since, after_failure(facts))
     elif not job.wanted:
         text = f"{job.name} is stopped. Nothing is lost: the source keeps its log, which grows."
-        yield Finding(
-            Verdict.ATTENTION, f"Capture of {name}", text, job.since, f"highwater capture start -d {name}"
-        )
+        yield Finding(Verdict.ATTENTION, f"Capture of {name}", text, job.since, start_job(facts))
     elif agent_is_alive and job.state is JobState.STARTING and "another agent" in job.message:
         yield Finding(Verdict.ATTENTION, f"Capture of {name}", job.message, job.since, "highwater status")
 
@@ -245,24 +267,63 @@ def _clean_up(facts: DatabaseFacts) -> str:
     return f"highwater cleanup start -d {shlex.quote(facts.database.name)}"
 
 
-def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds) -> Iterator[Finding]:
-    """Stalled looks like idle from inside: the source's log goes on, and what is published does not."""
+def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds, revived_by: str) -> Iterator[Finding]:
+    found = standstill(facts, now, limits, revived_by)
+    if found is not None:
+        subject = f"Capture of {facts.database.name}"
+        yield Finding(Verdict.ATTENTION, subject, found.text, found.since, found.fix)
+
+
+def standstill(facts: DatabaseFacts, now: datetime, limits: Thresholds, revived_by: str) -> Standstill | None:
+    """Stalled looks like idle from inside: the source's log goes on, and what is published does not.
+
+    revived_by: `revival`. None where capture gets on, has nothing to do, or is not said to run.
+    """
     job, marks = facts.capture_job, facts.watermarks
-    if job is None or job.state is not JobState.RUNNING or job.running is None or facts.log_end is None:
-        return
-    if marks.scanned is None or marks.published_at is None or facts.log_end <= marks.scanned:
-        return
-    patience = limits.stalled + timedelta(seconds=2 * job.running.pollinginterval)
-    silence = now - max(marks.published_at, job.since)
-    if silence > patience:
-        phase = f" The newest scan is in phase '{facts.latest.scan_phase}'." if facts.latest else ""
-        yield Finding(
-            Verdict.ATTENTION,
-            f"Capture of {facts.database.name}",
-            f"Nothing was published for {silence.total_seconds():.0f} s, though the log goes on.{phase}",
-            marks.published_at,
-            _restart(facts),
-        )
+    if job is None or job.state is not JobState.RUNNING or job.running is None:
+        return None
+    if facts.silent_since is not None:
+        text = "The agent hangs: it holds its connections, but does not renew its lease."
+        return Standstill(facts.silent_since, text, revived_by)
+    if facts.log_end is None or marks.scanned is None or marks.published_at is None:
+        return None
+    if facts.log_end <= marks.scanned or _is_decoded(facts):
+        return None
+    last = max(marks.published_at, facts.progress_at or marks.published_at)
+    silence = now - max(last, job.since)
+    if silence <= limits.stalled + timedelta(seconds=2 * job.running.pollinginterval):
+        return None
+    text = f"Nothing was published for {silence.total_seconds():.0f} s, though the log goes on."
+    if facts.slot is not None and facts.slot.blocked_by:
+        return Standstill(last, f"{text} {_blocked_by(facts.slot)}", _unblock(facts, facts.slot))
+    phase = f" The newest scan is in phase '{facts.latest.scan_phase}'." if facts.latest else ""
+    return Standstill(last, text + phase, restart(facts))
+
+
+def _is_decoded(facts: DatabaseFacts) -> bool:
+    """Whether the source is at work for a scan: it gives nothing until it has decoded a whole transaction."""
+    slot, latest = facts.slot, facts.latest
+    is_scanned = latest is not None and latest.end_time is None
+    return is_scanned and slot is not None and slot.active_pid is not None and not slot.blocked_by
+
+
+def _blocked_by(slot: SlotState) -> str:
+    pids = ", ".join(str(pid) for pid in slot.blocked_by)
+    return f"Capture waits for a lock that session {pids} of the source holds."
+
+
+def _unblock(facts: DatabaseFacts, slot: SlotState) -> str:
+    """Ends the sessions in the way."""
+    calls = ", ".join(f"pg_terminate_backend({pid})" for pid in slot.blocked_by)
+    return f'psql "$(highwater dsn -d {shlex.quote(facts.database.name)})" -c "SELECT {calls}"'
+
+
+def revival(agent_pid: int | None, awaited_since: datetime | None) -> str:
+    """What brings back an agent that hangs; parameters as those of `diagnose`."""
+    if agent_pid is None:
+        return f"highwater stop; {START_AGENT}"
+    is_supervised = awaited_since is not None
+    return f"kill -KILL {agent_pid}" + ("" if is_supervised else f"; {START_AGENT}")
 
 
 def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
@@ -277,13 +338,14 @@ def _latency(facts: DatabaseFacts, limits: Thresholds) -> Iterator[Finding]:
         f"Capture of {facts.database.name}",
         f"Latency is {latest.latency} s, more than {limits.latency.total_seconds():.0f} s.{limit}",
         latest.start_time,
-        f"engine.change_job({facts.database.name!r}, pollinginterval=0)  # then stop and start the job",
+        f"{_tsql(facts, 'EXEC sys.sp_cdc_change_job @pollinginterval = 0')}; {restart(facts)}",
     )
 
 
-def _after_failure(facts: DatabaseFacts) -> str:
+def after_failure(facts: DatabaseFacts) -> str:
+    """What mends a capture job that failed, by its newest error."""
     of_scans = [error for error in facts.errors if error.error_number not in _OF_CLEANUP]
-    return fix_of(facts, of_scans[-1]) if of_scans else _restart(facts)
+    return fix_of(facts, of_scans[-1]) if of_scans else restart(facts)
 
 
 def fix_of(facts: DatabaseFacts, error: ScanError) -> str:
@@ -291,13 +353,13 @@ def fix_of(facts: DatabaseFacts, error: ScanError) -> str:
     if error.error_number in _OF_CLEANUP:
         return _clean_up(facts)
     if error.error_number in (LogBroken.number, ObjectsGone.number):
-        return _begin_anew(facts)
+        return begin_anew(facts)
     if error.error_number in _ENDED_BY_ENABLING_AGAIN:
         words = error.error_message
         named = [each for each in facts.instances if f"capture instance '{each.capture_instance}' " in words]
         if named:
             return _enable_again(facts, named[0])
-    return _restart(facts)
+    return restart(facts)
 
 
 def _enable_again(facts: DatabaseFacts, instance: CaptureInstance) -> str:
@@ -333,13 +395,36 @@ def _forget(facts: DatabaseFacts) -> str:
     return f"highwater disconnect {shlex.quote(facts.database.name)} --force"
 
 
-def _begin_anew(facts: DatabaseFacts) -> str:
+def begin_anew(facts: DatabaseFacts) -> str:
     """Disables the database and enables it with all of its capture instances."""
     name = shlex.quote(facts.database.name)
     again = [_enable(facts, instance) for instance in facts.instances] or [f"highwater enable -d {name}"]
     return "; ".join([f"highwater disable -d {name}", *again])
 
 
-def _restart(facts: DatabaseFacts) -> str:
-    name = facts.database.name
-    return f"highwater capture stop -d {name}; highwater capture start -d {name}"
+def restart(facts: DatabaseFacts) -> str:
+    """Stops the capture job and starts it."""
+    return f"highwater capture stop -d {_name(facts)}; {start_job(facts)}"
+
+
+def start_job(facts: DatabaseFacts) -> str:
+    """Starts the capture job."""
+    return f"highwater capture start -d {_name(facts)}"
+
+
+def add_job(facts: DatabaseFacts) -> str:
+    """Adds the capture job that is missing, and starts it."""
+    return _tsql(facts, "EXEC sys.sp_cdc_add_job @job_type = N'capture'")
+
+
+def check_source(facts: DatabaseFacts) -> str:
+    """Asks the source as capture does and says what it lacks; changes nothing."""
+    return f'highwater connect {_name(facts)} "$(highwater dsn -d {_name(facts)})"'
+
+
+def _tsql(facts: DatabaseFacts, text: str) -> str:
+    return f'highwater sql -d {_name(facts)} -q "{text}"'
+
+
+def _name(facts: DatabaseFacts) -> str:
+    return shlex.quote(facts.database.name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotInTime
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, TypeVar
 
 from engine.control import ControlDatabase
 from engine.errors import CdcError, SourceUnreachable
@@ -16,7 +15,16 @@ from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, JobRu
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 from engine.model.source_database import SourceDatabase
-from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of
+from engine.monitoring.capture_state import (
+    AgentFacts,
+    StateOfCapture,
+    forecast_finding,
+    log_forecast,
+    state_of_capture,
+)
+from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of, worst_first
+from engine.monitoring.forecast import PACE_WINDOW, LogForecast, LogPoint
+from engine.monitoring.looks import Look
 from engine.procedures.jobs import as_seen
 from engine.runtime.processes import AGENT_AWAY_SINCE
 from engine.sources.base import SlotState, SourceProblem
@@ -40,10 +48,15 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseStatus:
-    """One database. Jobs are as they really are, not as a dead agent left them."""
+    """One database. Jobs are as they really are, not as a dead agent left them.
+
+    capture: None where it is not enabled. forecast: None where the source did not say.
+    """
 
     facts: DatabaseFacts
     jobs: tuple[AnyJob, ...]
+    capture: StateOfCapture | None = None
+    forecast: LogForecast | None = None
 
     @property
     def name(self) -> str:
@@ -102,30 +115,40 @@ class StatusReader:
         self._processes = processes
         self._clock = clock
         self._tracking_known: dict[str, tuple[float, Sequence[SourceProblem]]] = {}
+        self._looks: dict[str, Look[_Look]] = {}
+        self._tracking_looks: dict[str, Look[Sequence[SourceProblem]]] = {}
+        self._asking = Lock()
 
     def read(self) -> EngineStatus:
         """The status now. Raises ControlUnreachable; nothing else keeps it from answering."""
         alive = self._control.agent_is_alive()
         registered = self._control.sources.list()
         looks = self._look_at([database for database in registered if database.is_cdc_enabled])
+        silent = {each.database: each.expires for each in self._control.leases.list() if not each.current}
         facts = [
-            self._facts(database, looks.get(database.name, _Look(None, None, None)))
+            self._facts(database, looks.get(database.name, _Look(None, None, None)), silent)
             for database in registered
         ]
-        seen = None if alive else self._control.agent_seen()
-        now = self._clock()
         processes = tuple(self._processes())
-        findings = diagnose(facts, alive, now, agent_awaited_since=_agent_awaited_since(processes))
+        agent = self._agent(alive, processes)
+        now = self._clock()
+        found = diagnose(facts, alive, now, agent_awaited_since=agent.awaited_since, agent_pid=agent.pid)
+        statuses = tuple(_status(each, agent, now) for each in facts)
+        near = (forecast_finding(each.facts, each.capture, each.forecast) for each in statuses)
+        findings = worst_first([*found, *(each for each in near if each is not None)])
         return EngineStatus(
             taken=now,
             verdict=verdict_of(findings),
             findings=findings,
             agent_is_alive=alive,
             processes=processes,
-            databases=tuple(
-                DatabaseStatus(each, tuple(as_seen(job, alive, seen) for job in each.jobs)) for each in facts
-            ),
+            databases=statuses,
         )
+
+    def _agent(self, alive: bool, processes: Sequence[ProcessStatus]) -> AgentFacts:
+        pid = next((process.pid for process in processes if process.name == "agent"), None)
+        seen = None if alive else self._control.agent_seen()
+        return AgentFacts(alive, _agent_awaited_since(processes), pid, seen)
 
     def slot(self, database: SourceDatabase) -> SlotState:
         """What the source keeps for capture. Raises SourceUnreachable, LogBroken."""
@@ -136,26 +159,30 @@ class StatusReader:
             log.close()
 
     def _look_at(self, databases: Sequence[SourceDatabase]) -> dict[str, _Look]:
-        if not databases:
-            return {}
-        pool = ThreadPoolExecutor(max_workers=len(databases), thread_name_prefix="status")
-        try:
-            looks = {database.name: pool.submit(self._look, database) for database in databases}
-            answers = {}
-            for name, look in looks.items():
-                try:
-                    answers[name] = look.result(SOURCE_SECONDS)
-                except NotInTime:
-                    words = f"Source database '{name}' does not answer within {SOURCE_SECONDS:g} s."
-                    answers[name] = _Look(None, None, words)
-            return answers
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + SOURCE_SECONDS
+        with self._asking:
+            looks = {each.name: _under_way(self._looks, each, self._look) for each in databases}
+            tracking = {
+                each.name: _under_way(self._tracking_looks, each, self._tracking) for each in databases
+            }
+        answers = {}
+        for name, asked in looks.items():
+            look = asked.answer(end - time.monotonic())
+            if look is None:
+                words = f"Source database '{name}' does not answer within {SOURCE_SECONDS:g} s."
+                look = _Look(None, None, words)
+            answers[name] = look
+        for name, asked_tables in tracking.items():
+            if answers[name].unreachable is None and answers[name].broken is None:
+                # Silent while another session holds a lock on a catalog: then capture says what is wrong.
+                problems = asked_tables.answer(end - time.monotonic()) or ()
+                answers[name] = replace(answers[name], tracking_problems=problems)
+        return answers
 
     def _look(self, database: SourceDatabase) -> _Look:
         log = self._sources.log(database)
         try:
-            return _Look(log.slot_state(), log.log_end(), None, self._tracking(database))
+            return _Look(log.slot_state(), log.log_end(), None)
         except SourceUnreachable as error:
             return _Look(None, None, str(error))
         except CdcError as error:
@@ -169,12 +196,15 @@ class StatusReader:
         if time.monotonic() - at < TRACKING_SECONDS:
             return known
         instances = self._control.instances.list(database.name)
-        problems = tuple(self._sources.admin(database).tracking_problems(instances))
+        try:
+            problems = tuple(self._sources.admin(database).tracking_problems(instances))
+        except CdcError:
+            return ()  # the look at the log says so too, and in better words
         # What is wrong is looked at again until it is mended.
         self._tracking_known[database.name] = (-TRACKING_SECONDS if problems else time.monotonic(), problems)
         return problems
 
-    def _facts(self, database: SourceDatabase, look: _Look) -> DatabaseFacts:
+    def _facts(self, database: SourceDatabase, look: _Look, silent: Mapping[str, datetime]) -> DatabaseFacts:
         newest = self._control.sessions.list(database.name, limit=1)
         return DatabaseFacts(
             database=database,
@@ -188,7 +218,14 @@ class StatusReader:
             unreachable=look.unreachable,
             tracking_problems=look.tracking_problems,
             broken=look.broken,
+            silent_since=silent.get(database.name),
+            progress_at=self._control.sessions.written_at(database.name),
+            log_before=self._log_before(database.name),
         )
+
+    def _log_before(self, database: str) -> LogPoint | None:
+        found = self._control.sessions.log_end(database, self._clock() - PACE_WINDOW)
+        return None if found is None else LogPoint(found[0].position, found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +237,25 @@ class _Look:
     unreachable: str | None
     tracking_problems: Sequence[SourceProblem] = ()
     broken: str | None = None
+
+
+_Answer = TypeVar("_Answer")
+
+
+def _under_way(
+    looks: dict[str, Look[_Answer]], database: SourceDatabase, call: Callable[[SourceDatabase], _Answer]
+) -> Look[_Answer]:
+    """A look at a database: a new one, unless the last one still waits for its answer."""
+    known = looks.get(database.name)
+    if known is None or known.is_over:
+        looks[database.name] = known = Look(lambda: call(database), f"status of {database.name}")
+    return known
+
+
+def _status(facts: DatabaseFacts, agent: AgentFacts, now: datetime) -> DatabaseStatus:
+    jobs = tuple(as_seen(job, agent.is_alive, agent.seen) for job in facts.jobs)
+    capture = state_of_capture(facts, agent, now)
+    return DatabaseStatus(facts, jobs, capture, log_forecast(facts, capture, now))
 
 
 def _agent_awaited_since(processes: Sequence[ProcessStatus]) -> datetime | None:
@@ -243,6 +299,8 @@ def _database(database: DatabaseStatus, now: datetime) -> dict[str, Any]:
         "lag_seconds": database.lag_seconds(now),
         "slot": _slot(facts.slot),
         "unreachable": facts.unreachable,
+        "capture": _capture(database.capture),
+        "forecast": _forecast(database.forecast),
     }
 
 
@@ -292,7 +350,36 @@ def _slot(slot: SlotState | None) -> dict[str, Any] | None:
         "wal_status": slot.wal_status,
         "safe_wal_size": slot.safe_wal_size,
         "active_pid": slot.active_pid,
+        "limit_bytes": slot.limit_bytes,
+        "disk_free_bytes": slot.disk_free_bytes,
+        "blocked_by": list(slot.blocked_by),
     }
+
+
+def _capture(capture: StateOfCapture | None) -> dict[str, Any] | None:
+    if capture is None:
+        return None
+    return {
+        "state": str(capture.state),
+        "since": _text(capture.since),
+        "why": capture.why,
+        "fix": capture.fix,
+    }
+
+
+def _forecast(found: LogForecast | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "bytes_per_second": found.pace,
+        "slot_limit_seconds": _seconds(found.slot_limit),
+        "disk_full_seconds": _seconds(found.disk),
+        "is_growing": found.is_growing,
+    }
+
+
+def _seconds(length: timedelta | None) -> float | None:
+    return None if length is None else length.total_seconds()
 
 
 def _latency(session: ScanSession | None) -> int | None:

@@ -244,6 +244,9 @@ class SlotState:
     """What the source says of the log kept for us. Bytes; None where the source does not say.
 
     ``wal_status`` is reserved, extended, unreserved or lost; ``active_pid`` the backend reading it.
+    safe_wal_size: what may still be written before log that is needed may go; limit_bytes: how much log a
+    slot may hold at most; both None without such a limit. disk_free_bytes: on the server's disk, None where
+    that is another machine's. blocked_by: sessions that hold a lock which a reader of ours waits for.
     """
 
     slot: str
@@ -253,6 +256,9 @@ class SlotState:
     wal_status: str
     safe_wal_size: int | None
     active_pid: int | None
+    limit_bytes: int | None = None
+    disk_free_bytes: int | None = None
+    blocked_by: tuple[int, ...] = ()
 
 
 class LogSource(Protocol):

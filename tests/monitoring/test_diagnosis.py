@@ -171,7 +171,7 @@ def test_what_is_to_be_pasted_names_any_table_and_its_columns(schema, table, cap
 def test_tracked_tables_without_a_job():
     finding = only(Verdict.FAILING, jobs=())
     assert "no capture job" in finding.text
-    assert finding.fix == "engine.add_job('hr', 'capture')"
+    assert finding.fix == "highwater sql -d hr -q \"EXEC sys.sp_cdc_add_job @job_type = N'capture'\""
 
 
 def test_a_source_that_does_not_answer():

@@ -13,6 +13,7 @@ from engine.errors import CdcError, LogBroken, LogRecordsNotProcessed, ScanAlrea
 from engine.model.lsn import Lsn
 from engine.sources.base import SlotState
 from engine.sources.postgres.connection import Connection, lsn_of, position_text, text_of, unreachable
+from engine.sources.postgres.disk import free_bytes
 from engine.sources.postgres.pgoutput import MessageBlock, frame
 
 _PEEK = """
@@ -27,7 +28,13 @@ RESTART_LAG = 16 * 1024 * 1024
 _STATE = """
 SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text,
        greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn), 0)::bigint,
-       s.wal_status, s.safe_wal_size, s.active_pid
+       s.wal_status, s.safe_wal_size, s.active_pid,
+       nullif(pg_size_bytes(current_setting('max_slot_wal_keep_size')), -1),
+       CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN current_setting('data_directory') END,
+       extract(epoch FROM pg_postmaster_start_time())::float8,
+       ARRAY(SELECT DISTINCT blocker FROM pg_stat_activity a, unnest(pg_blocking_pids(a.pid)) blocker
+             WHERE a.datname = current_database() AND a.wait_event_type = 'Lock'
+             AND a.application_name LIKE 'highwater log%%' ORDER BY blocker)
 FROM pg_replication_slots s WHERE s.slot_name = %s AND s.database = current_database()
 """
 
@@ -164,7 +171,8 @@ class Slot:
         row = self._connection.execute(_STATE, [self._name.slot]).fetchone()
         if row is None:
             raise LogBroken(self._name.database, f"replication slot '{self._name.slot}' does not exist")
-        confirmed, restart, retained, wal_status, safe_wal_size, active_pid = row
+        confirmed, restart, retained, wal_status, safe_wal_size, active_pid, limit, *server = row
+        folder, started, blockers = server
         return SlotState(
             slot=self._name.slot,
             confirmed=lsn_of(confirmed) if confirmed else Lsn.ZERO,
@@ -173,6 +181,9 @@ class Slot:
             wal_status=wal_status or "lost",
             safe_wal_size=safe_wal_size,
             active_pid=active_pid,
+            limit_bytes=limit,
+            disk_free_bytes=free_bytes(folder, started),
+            blocked_by=tuple(blockers),
         )
 
     def advance(self, upto: int) -> None:
