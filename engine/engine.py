@@ -22,7 +22,7 @@ from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
-from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader
+from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, processes_of
 from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.databases import Databases, Secrets
@@ -118,10 +118,7 @@ class Engine:
             lake=Lake(settings.lake),
             spark=spark,
             secrets=home,
-            processes=lambda: tuple(
-                ProcessStatus(name, record.pid, record.started, record.facts)
-                for name, record in home.processes().items()
-            ),
+            processes=lambda: processes_of(home),
             on_close=spark.close,
         )
 

@@ -37,6 +37,12 @@ class Settings(BaseSettings):
     """The folder below which all state lies; absolute once read."""
     port: int = Field(default=8501, ge=1, le=65535)
     """The dashboard's, on 127.0.0.1."""
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Where the agent serves ``/metrics`` for Prometheus; None: nowhere."""
+    metrics_address: str = "127.0.0.1"
+    """The interface of that port. Whoever reaches it may read: names of databases and tables are in it."""
+    traces_endpoint: str | None = Field(default=None, pattern=r"^https?://[^/]+/")
+    """OTLP/HTTP URL for traces of scans, ``http://localhost:4318/v1/traces``; None: no traces."""
     master: str = "local[*]"
     """Spark's master: this machine's cores, or a cluster."""
     driver_memory: str = Field(default="2g", pattern=r"^\d+[kmgt]b?$")

@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import structlog
 
@@ -21,12 +23,16 @@ from engine.errors import CdcError
 from engine.lake.publisher import Publisher
 from engine.lake.spark import ConnectEndpoint, build_session, jvm_is_alive
 from engine.lake.tables import Lake
+from engine.model.scan_report import Told, tell_nobody
+from engine.monitoring.status import processes_of
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.runtime.jars import delta_jars
 from engine.runtime.unready import Unready
 from engine.settings import Settings
 from engine.sources.registry import Sources
+
+_log = structlog.get_logger(__name__)
 
 
 def main() -> int:
@@ -64,20 +70,23 @@ def run(settings: Settings, stop: Event) -> None:
         ConnectEndpoint(port, home.connect_token),
         settings.spark_settings,
     )
-    agent = Agent(
-        control,
-        Sources(home.secret),
-        Publisher(spark),
-        Lake(settings.lake),
-        settings,
-        holder=f"{socket.gethostname()}:{home.folder}",
-        clock=lambda: datetime.now(UTC),
-        crash=CrashPoints.from_environment(os.environ),
-        spark_is_alive=jvm_is_alive,
-    )
-    home.record("agent", connect_port=port)
     try:
-        agent.run(stop)
+        with tracing(settings) as told, serving_metrics(settings, home, control) as url:
+            agent = Agent(
+                control,
+                Sources(home.secret),
+                Publisher(spark),
+                Lake(settings.lake),
+                settings,
+                holder=f"{socket.gethostname()}:{home.folder}",
+                clock=_utc_now,
+                crash=CrashPoints.from_environment(os.environ),
+                spark_is_alive=jvm_is_alive,
+                told=told,
+            )
+            served: dict[str, Any] = {} if url is None else {"metrics_url": url}
+            home.record("agent", connect_port=port, **served)
+            agent.run(stop)
     finally:
         home.forget("agent")
         control.close()
@@ -85,6 +94,45 @@ def run(settings: Settings, stop: Event) -> None:
         with suppress(OSError):
             if jvm_is_alive():
                 spark.stop()
+
+
+@contextmanager
+def tracing(settings: Settings) -> Iterator[Told]:
+    """Who is to be told of scan sessions: the endpoint for traces that the settings name, or nobody."""
+    if settings.traces_endpoint is None:
+        yield tell_nobody
+        return
+    from engine.monitoring.scan_traces import ScanTraces
+
+    traces = ScanTraces(settings.traces_endpoint)
+    try:
+        yield traces.told
+    finally:
+        traces.close()
+
+
+@contextmanager
+def serving_metrics(settings: Settings, home: Home, control: ControlDatabase) -> Iterator[str | None]:
+    """Serves ``/metrics`` where the settings say so; its URL, None where the port is taken."""
+    if settings.metrics_port is None:
+        yield None
+        return
+    from engine.agent.metrics_server import MetricsServer
+
+    address, port = settings.metrics_address, settings.metrics_port
+    server = MetricsServer(control, Sources(home.secret), lambda: processes_of(home), _utc_now)
+    with server:
+        try:
+            server.serve(address, port)
+        except OSError as error:
+            _log.error("metrics not served", address=address, port=port, error=str(error))
+            yield None
+        else:
+            yield f"http://{address}:{port}/metrics"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def free_port() -> int:

@@ -36,6 +36,7 @@ from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import CaptureParameters, Job, is_capture, is_cleanup
 from engine.model.scan_call import ScanCall
+from engine.model.scan_report import Told, tell_nobody
 from engine.model.source_database import SourceDatabase
 from engine.settings import Settings
 from engine.sources.registry import Sources
@@ -72,8 +73,12 @@ class Agent:
         clock: Callable[[], datetime],
         crash: CrashPoints,
         spark_is_alive: Callable[[], bool] = lambda: True,
+        told: Told = tell_nobody,
     ) -> None:
-        """``holder`` names this agent in leases: the same name takes over from itself at once."""
+        """``holder`` names this agent in leases: the same name takes over from itself at once.
+
+        ``told`` hears of scan sessions that ended.
+        """
         self._control = control
         self._sources = sources
         self._publisher = publisher
@@ -83,6 +88,7 @@ class Agent:
         self._clock = clock
         self._crash = crash
         self._spark_is_alive = spark_is_alive
+        self._told = told
         self._engine_start = clock()
         self._checkpoints = Checkpoints(publisher)
         self._jobs: dict[str, CaptureJob] = {}
@@ -300,6 +306,7 @@ class Agent:
                     ScanLimits(int(self._settings.piece_bytes), self._settings.idle_tick_seconds),
                     self._crash,
                     self._checkpoints.committed,
+                    self._told,
                 )
             finally:
                 source.close()

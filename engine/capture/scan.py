@@ -28,6 +28,7 @@ from engine.model.capture_instance import CaptureInstance
 from engine.model.change import LEADING_COLUMNS
 from engine.model.job import CaptureParameters
 from engine.model.lsn import Lsn
+from engine.model.scan_report import ScanReport, Told, tell_nobody
 from engine.model.scan_session import ScanError, ScanPhase, ScanSession
 from engine.sources.base import LogIdentity, LogPiece, LogSource, LogTransaction, LogTransactions, ReadLimit
 
@@ -86,8 +87,9 @@ class Scan:
         limits: ScanLimits,
         crash: CrashPoints,
         committed: Callable[[str], None] = lambda path: None,
+        told: Told = tell_nobody,
     ) -> None:
-        """``committed`` is told the path of each table that got a commit."""
+        """``committed`` is told the path of each table that got a commit, ``told`` of sessions that ended."""
         self._database = database
         self._source = source
         self._publisher = publisher
@@ -98,6 +100,7 @@ class Scan:
         self._limits = limits
         self._crash = crash
         self._committed = committed
+        self._told_of = told
         self._looked_at: Lsn | None = None
         self._identity: LogIdentity | None = None
         self._told = True
@@ -125,7 +128,7 @@ class Scan:
             with jvm_failures():
                 self._prepare()
                 recorder.begin_at(self._checkpoint)
-                return self._session(recorder, parameters, stop, woken)
+                session = self._session(recorder, parameters, stop, woken)
         except LeaseLost:
             # The rows of this database are another's to write now, errors included.
             self._identity = self._looked_at = None
@@ -138,6 +141,14 @@ class Scan:
             if failure is error:
                 raise
             raise failure from error
+        if recorder.productive:
+            self._told_of(self._report(recorder))
+        return session
+
+    def _report(self, recorder: SessionRecorder, error: CdcError | None = None) -> ScanReport:
+        number = None if error is None else error.number
+        left_out = recorder.phases_left_out
+        return ScanReport(self._database, recorder.session, recorder.phases, left_out, number)
 
     def has_work(self) -> bool:
         """Whether a scan could find anything: cheap enough to ask ten times a second.
@@ -391,6 +402,7 @@ class Scan:
         phase = recorder.phase
         self._rows.fail(recorder, self._clock())
         session = recorder.session
+        self._told_of(self._report(recorder, error))
         self._control.errors.add(
             self._database,
             ScanError(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from engine.model.lsn import Lsn
+from engine.model.scan_report import PhaseStart
 from engine.model.scan_session import ScanPhase, ScanSession
 from engine.sources.base import LogTransaction
 
@@ -27,14 +28,6 @@ PHASE_NAMES = {
 
 PHASES_KEPT = 200
 """Phases whose times are kept of one session: a huge transaction goes through them thousands of times."""
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseStart:
-    """When a session entered a phase, UTC; it stayed there until the next."""
-
-    phase: ScanPhase
-    at: datetime
 
 
 class SessionRecorder:

@@ -82,7 +82,7 @@ def as_text(status: Mapping[str, Any]) -> str:
 def _process(name: str, process: Mapping[str, Any] | None) -> str:
     if process is None:
         return f"{name:<10} does not run"
-    where = f", {process['url']}" if "url" in process else ""
+    where = "".join(f", {process[url]}" for url in ("url", "metrics_url") if url in process)
     return f"{name:<10} pid {process['pid']}{where}"
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from threading import Event
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,18 +39,26 @@ def start(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="The dashboard's, on 127.0.0.1; 8501 by default.")
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Serve /metrics for Prometheus on 127.0.0.1; off by default."),
+    ] = None,
 ) -> None:
     """Start PostgreSQL, the agent and the dashboard; Ctrl-C stops them."""
     with reported():
         from engine.runtime.supervisor import Choices, Supervisor
         from engine.settings import Settings
 
-        settings = Settings(home=home) if port is None else Settings(home=home, port=port)
+        ports: dict[str, Any] = {"port": port, "metrics_port": metrics_port}
+        settings = Settings(home=home, **{name: each for name, each in ports.items() if each is not None})
         choices = Choices(dashboard=not no_dashboard, demo=not no_demo)
         supervisor = Supervisor(settings, choices, _say, os.environ)
         if detach:
             supervisor.check()
-            _start_detached(settings, [f"--port={settings.port}", *_flags(no_dashboard, no_demo)])
+            flags = _flags(no_dashboard, no_demo)
+            if settings.metrics_port is not None:
+                flags.append(f"--metrics-port={settings.metrics_port}")
+            _start_detached(settings, [f"--port={settings.port}", *flags])
         else:
             supervisor.run(_stop_on_signals())
 

@@ -26,6 +26,7 @@ from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnos
 from engine.monitoring.forecast import PACE_WINDOW, LogForecast, LogPoint
 from engine.monitoring.looks import Look
 from engine.procedures.jobs import as_seen
+from engine.runtime.home import Home
 from engine.runtime.processes import AGENT_AWAY_SINCE
 from engine.sources.base import SlotState, SourceProblem
 from engine.sources.registry import Sources
@@ -44,6 +45,14 @@ class ProcessStatus:
     pid: int
     started: datetime
     facts: Mapping[str, Any]
+
+
+def processes_of(home: Home) -> tuple[ProcessStatus, ...]:
+    """Those that live."""
+    return tuple(
+        ProcessStatus(name, record.pid, record.started, record.facts)
+        for name, record in home.processes().items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

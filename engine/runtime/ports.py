@@ -9,12 +9,12 @@ HOST = "127.0.0.1"
 _HEALTH = "/_stcore/health"
 
 
-def port_is_free(port: int) -> bool:
-    """Whether a server could listen on the port of the loopback interface now."""
+def port_is_free(port: int, address: str = HOST) -> bool:
+    """Whether a server could listen on the port of an interface, the loopback one by default, now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((address, port))
         except OSError:
             return False
     return True

@@ -32,7 +32,7 @@ from engine.runtime.java import Java, find_java
 from engine.runtime.ports import page_answers, port_is_free
 from engine.runtime.processes import AGENT_AWAY_SINCE, ProcessRecord
 from engine.runtime.unready import Unready
-from engine.settings import Settings
+from engine.settings import PREFIX, Settings
 
 STOP_ORDER = ("dashboard", "agent")
 STOP_SECONDS: Mapping[str, float] = {"dashboard": 10.0, "agent": 60.0}
@@ -80,6 +80,8 @@ class Supervisor:
         leftover = self._home.processes().get("dashboard")
         if leftover is None or leftover.facts.get("port") != self._settings.port:
             self._check_port()
+        if "agent" not in self._home.processes():
+            self._check_metrics_port()
 
     def run(self, stop: Event) -> None:
         """Starts everything, returns when ``stop`` is set and everything has ended.
@@ -102,6 +104,14 @@ class Supervisor:
     def _check_port(self) -> None:
         if self._choices.dashboard and not port_is_free(self._settings.port):
             raise port_taken(self._settings.port)
+
+    def _check_metrics_port(self) -> None:
+        port = self._settings.metrics_port
+        if port is not None and not port_is_free(port, self._settings.metrics_address):
+            raise Unready(
+                f"Port {port} on {self._settings.metrics_address} is in use by another program.",
+                f"Choose another: highwater start --metrics-port {port % 65535 + 1} ({PREFIX}METRICS_PORT).",
+            )
 
     def _record(self, **facts: object) -> None:
         port = self._settings.port if self._choices.dashboard else None
@@ -211,7 +221,10 @@ class Supervisor:
 
     def _start_agent(self, java: Java) -> None:
         command = [sys.executable, "-m", "engine.agent", "--home", str(self._home.folder)]
-        self._start_child("agent", command, java.environment(self._environ), lambda _: None)
+        environment = dict(java.environment(self._environ))
+        if self._settings.metrics_port is not None:
+            environment[f"{PREFIX}METRICS_PORT"] = str(self._settings.metrics_port)
+        self._start_child("agent", command, environment, lambda _: None)
 
     def _start_dashboard(self) -> None:
         port = self._settings.port
