@@ -135,6 +135,9 @@ def _without_agent(
 
 
 def _stopped(facts: DatabaseFacts, job: Job) -> StateOfCapture:
+    if not job.wanted and job.next_run is not None:
+        why = f"{job.name} rests until {job.next_run:%Y-%m-%d %H:%M:%S} UTC, when its schedule starts it."
+        return StateOfCapture(CaptureState.STOPPED, job.since, why, start_job(facts))
     if job.wanted:
         return StateOfCapture(CaptureState.STOPPED, job.since, "The agent is about to start it.")
     is_ending = job.state is not JobState.STOPPED
@@ -156,6 +159,8 @@ def _starting(facts: DatabaseFacts, job: Job, now: datetime, limits: Thresholds)
 
 def _working(facts: DatabaseFacts, job: Job, now: datetime) -> StateOfCapture:
     latest = facts.latest
+    if job.running_step is not None and (latest is None or latest.end_time is not None):
+        return StateOfCapture(CaptureState.CAPTURING, job.since, "Its own step runs, and scans by calls.")
     if latest is None:
         return StateOfCapture(CaptureState.QUIET, job.since, "Nothing was met in the log yet.")
     if latest.empty_scan_count and latest.end_time is not None:

@@ -282,6 +282,8 @@ def standstill(facts: DatabaseFacts, now: datetime, limits: Thresholds, revived_
     job, marks = facts.capture_job, facts.watermarks
     if job is None or job.state is not JobState.RUNNING or job.running is None:
         return None
+    if job.running_step is not None:
+        return None  # a script of somebody's own scans when it sees fit, under leases of its calls
     if facts.silent_since is not None:
         text = "The agent hangs: it holds its connections, but does not renew its lease."
         return Standstill(facts.silent_since, text, revived_by)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.job import CaptureParameters, JobState
+from engine.model.job import CaptureParameters, JobState, JobStep, Subsystem
 from engine.model.lsn import Lsn
 from engine.monitoring.capture_state import (
     AgentFacts,
@@ -117,6 +117,17 @@ def test_stalled_with_an_agent_that_hangs():
 
 def test_an_agent_that_stopped_its_job_has_given_up_the_lease():
     assert seen(jobs=(STOPPED,), silent_since=LONG_AGO)[0] is CaptureState.STOPPED
+
+
+def test_a_job_with_a_step_of_its_own_holds_no_lease_to_capture():
+    step = JobStep(Subsystem.TSQL, "EXEC sys.sp_cdc_scan")
+    found = state(jobs=(replace(RUNNING, running_step=step),), silent_since=LONG_AGO, log_end=Lsn.at(900))
+    assert (found.state, found.fix) == (CaptureState.CAPTURING, "")
+
+
+def test_a_job_with_a_schedule_rests():
+    resting = replace(STOPPED, next_run=NOW)
+    assert "rests until 2026-11-21 12:00:00 UTC" in state(jobs=(resting,)).why
 
 
 def test_stalled_though_the_log_goes_on():

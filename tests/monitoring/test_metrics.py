@@ -155,7 +155,7 @@ def test_legends_name_labels_that_are_there():
 
 
 def test_every_metric_is_described_with_its_labels():
-    rows = re.findall(r"^\| `(highwater_\w+)` \| (\w+) \|[^|]*\| ([^|]*) \|", METRICS, re.MULTILINE)
+    rows = re.findall(r"^\| `(highwater_\w+)` \| (\w+) \|[^|]*\|([^|]*)\|", METRICS, re.MULTILINE)
     described = {name: set(re.findall(r"`(\w+)`", labels)) for name, _, labels in rows}
     assert described == exposed()
     types = {sample.name: family.type for family in families(a_reading()) for sample in family.samples}
