@@ -297,3 +297,13 @@ def test_a_tracked_table_with_a_generated_column_can_still_be_written(source: So
     source.sql("INSERT INTO g VALUES (1)")
     source.sql("UPDATE g SET id = 2")
     source.sql("DELETE FROM g")
+
+
+def test_an_index_over_a_generated_column_identifies_no_row(plain: PostgresAdmin, plain_dsn: str) -> None:
+    """Such columns are captured as NULL."""
+    run(plain_dsn, "CREATE TABLE made (a int NOT NULL, g int GENERATED ALWAYS AS (a * 2) STORED PRIMARY KEY)")
+    run(plain_dsn, "CREATE UNIQUE INDEX made_a ON made (a) INCLUDE (g)")
+    table = plain.table("public", "made")
+    assert table is not None
+    assert table.primary_key is None
+    assert {index.name: index.is_unique for index in table.indexes} == {"made_a": True, "made_pkey": False}

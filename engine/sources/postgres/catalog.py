@@ -34,15 +34,20 @@ ORDER BY a.attrelid, a.attnum
 
 # A partial index, or one over an expression, identifies no row; nor does one that is checked at the end of
 # a statement or later: until then two rows may have one key, and the log may insert it before it is free.
+# Generated columns are captured as NULL: with one in its key, all rows would be the same.
 _INDEXES = """
-SELECT i.indrelid, c.relname, i.indisprimary AND i.indimmediate,
-       i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate,
+SELECT i.indrelid, c.relname, i.indisprimary AND i.indimmediate AND NOT has.generated,
+       i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate AND NOT has.generated,
        i.indisvalid,
        ARRAY(SELECT a.attname::text
              FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
              WHERE k.place <= i.indnkeyatts ORDER BY k.place)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+CROSS JOIN LATERAL (SELECT EXISTS (
+    SELECT FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE k.place <= i.indnkeyatts AND a.attgenerated <> '') AS generated) has
 WHERE i.indrelid = ANY(%s)
 ORDER BY i.indrelid, NOT i.indisprimary, c.relname
 """
