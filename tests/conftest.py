@@ -8,6 +8,7 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -44,15 +45,15 @@ def postgres(short_folder: Path) -> Iterator[EmbeddedPostgres]:
     server.stop()
 
 
-@pytest.fixture
-def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[[], str]]:
-    """Makes empty databases; returns each one's libpq URI. Slots and databases go after the test."""
+@contextmanager
+def databases(postgres: EmbeddedPostgres) -> Iterator[Callable[..., str]]:
+    """Makes databases, empty or as a template is; returns each one's libpq URI. They go at the end."""
     made: list[str] = []
 
-    def make() -> str:
+    def make(template: str = "template1") -> str:
         name = f"test_{next(_numbers)}"
         with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         made.append(name)
         return postgres.dsn(name)
 
@@ -69,6 +70,13 @@ def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[[], str]]:
                 [name],
             )
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def new_database(postgres: EmbeddedPostgres) -> Iterator[Callable[..., str]]:
+    """Makes databases; slots and databases go after the test."""
+    with databases(postgres) as make:
+        yield make
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ class RetentionCleanup:
         of it is in the outcome; each failure is a row of sys.dm_cdc_errors too.
         """
         database = lease.database
-        low = self._low_watermark(database, parameters.retention)
+        low = self._low_watermark(lease, parameters.retention)
         if low is None:
             return RetentionOutcome(None, 0)
         raised = self._control.instances.raise_starts(lease, low)
@@ -104,18 +104,19 @@ class RetentionCleanup:
                     progress(deleted)
             except LakeFailed as error:
                 if self._is_there(database, table):
-                    failures.append(self._failed(database, table.left(error), low))
+                    failures.append(self._failed(lease, table.left(error), low))
         if failures:
-            self._failed(database, CleanupFailed(database, failures[0]), low)
+            self._failed(lease, CleanupFailed(database, failures[0]), low)
         return RetentionOutcome(low, deleted, stop(), tuple(failures))
 
-    def _low_watermark(self, database: str, retention: int) -> Lsn | None:
+    def _low_watermark(self, lease: Lease, retention: int) -> Lsn | None:
         """The first commit inside of the retention; None where nothing has been captured.
 
         Of commits with one time the smallest LSN counts. A time that hits no entry is rounded up, so that
         nothing older is left; the reference does not say. The last captured commit is the one of the high
         watermark: should clocks have been set back, it is not later than max(tran_end_time).
         """
+        database = lease.database
         high = self._control.watermarks.get(database).high
         if high is None:
             return None
@@ -127,15 +128,15 @@ class RetentionCleanup:
                     None if last_commit is None else mapping.first_since(kept_since(last_commit, retention))
                 )
         except LakeFailed as error:
-            raise self._not_computed(database, retention, str(error)) from error
+            raise self._not_computed(lease, retention, str(error)) from error
         if since is None:
             words = f"cdc.lsn_time_mapping has no row of the last captured commit, {high}."
-            raise self._not_computed(database, retention, words)
+            raise self._not_computed(lease, retention, words)
         return since
 
-    def _not_computed(self, database: str, retention: int, words: str) -> CdcError:
-        error = LowEndpointNotComputed(database, retention, words)
-        self._failed(database, error, Lsn.ZERO)
+    def _not_computed(self, lease: Lease, retention: int, words: str) -> CdcError:
+        error = LowEndpointNotComputed(lease.database, retention, words)
+        self._failed(lease, error, Lsn.ZERO)
         return error
 
     def _tables(self, database: str, low: Lsn) -> list[_Table]:
@@ -183,9 +184,11 @@ class RetentionCleanup:
             if not self._control.leases.renew(lease):
                 raise LeaseLost(lease.database, lease.token)
 
-    def _failed(self, database: str, error: CdcError, low: Lsn) -> str:
-        """Records an error as a row of sys.dm_cdc_errors that belongs to no scan session; its line."""
-        _log.error("cleanup failed", database=database, error=error.line())
+    def _failed(self, lease: Lease, error: CdcError, low: Lsn) -> str:
+        """Records an error as a row of sys.dm_cdc_errors that belongs to no scan session; its line.
+
+        Raises LeaseLost where the lease stands no more: then the database may have been disabled.
+        """
         row = ScanError(
             session_id=0,
             phase_number=0,
@@ -198,5 +201,6 @@ class RetentionCleanup:
             begin_lsn=Lsn.ZERO.groups,
             sequence_value=Lsn.ZERO.groups,
         )
-        self._control.errors.add(database, row)
+        self._control.errors.add(lease.database, row, lease)
+        _log.error("cleanup failed", database=lease.database, error=error.line())
         return error.line()

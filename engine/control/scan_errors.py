@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from engine.control.connections import Connections, database_id
+from engine.control.leases import Lease, hold
 from engine.control.schema import databases, scan_errors, scan_runs
 from engine.model.scan_session import ScanError
 
@@ -26,9 +27,15 @@ class ScanErrorRepository:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def add(self, database: str, error: ScanError) -> None:
-        """Records an error; what is older than the last 32 sessions with errors goes."""
+    def add(self, database: str, error: ScanError, lease: Lease | None = None) -> None:
+        """Records an error; what is older than the last 32 sessions with errors goes.
+
+        With a lease only while that stands: who has lost it took for an error what its successor, or
+        whoever disabled the database, did. Raises LeaseLost then.
+        """
         with self._connections.begin() as connection:
+            if lease is not None:
+                hold(connection, lease.database, lease.token, lease.job_type)
             key = database_id(connection, database)
             run = select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key).scalar_subquery()
             values = asdict(error) | {

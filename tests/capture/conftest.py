@@ -122,9 +122,9 @@ class Workbench:
         self.control.close()
 
 
-@pytest.fixture
-def new_workbench(
-    new_database: Callable[[], str], tmp_path: Path, spark: SparkSession
+@contextmanager
+def workbenches(
+    new_database: Callable[..., str], folder: Path, spark: SparkSession
 ) -> Iterator[Callable[..., Workbench]]:
     """Makes workbenches on databases that are enabled for capture, no table yet.
 
@@ -133,10 +133,10 @@ def new_workbench(
     made: list[Workbench] = []
 
     def make(before: str = "") -> Workbench:
-        dsn, folder = new_database(), tmp_path / f"bench{len(made)}"
+        dsn, bench = new_database(), folder / f"bench{len(made)}"
         control = ControlDatabase.open(new_database())
         control.migrate()
-        home, lake = Home(folder / "home"), Lake(str(folder / "lake"))
+        home, lake = Home(bench / "home"), Lake(str(bench / "lake"))
         home.prepare()
         sources = Sources(home.secret)
         engine = Engine(control, sources, lake, lambda: spark, home)
@@ -152,6 +152,15 @@ def new_workbench(
     yield make
     for workbench in made:
         workbench.close()
+
+
+@pytest.fixture
+def new_workbench(
+    new_database: Callable[..., str], tmp_path: Path, spark: SparkSession
+) -> Iterator[Callable[..., Workbench]]:
+    """Makes workbenches (`workbenches`)."""
+    with workbenches(new_database, tmp_path, spark) as make:
+        yield make
 
 
 @pytest.fixture

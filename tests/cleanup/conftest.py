@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from pyspark.sql import SparkSession
 
 from engine.cleanup.run import RetentionCleanup
-from engine.control import Lease
+from engine.control import ControlDatabase, Lease
+from engine.engine import Engine
+from engine.lake.tables import Lake
 from engine.model.job import CleanupParameters, JobType
 from engine.model.lsn import Lsn
-from tests.capture.conftest import DATABASE, Workbench, new_workbench, workbench
+from engine.runtime.embedded_postgres import EmbeddedPostgres
+from engine.runtime.home import Home
+from tests.capture.conftest import DATABASE, Workbench, new_workbench, workbench, workbenches
+from tests.conftest import databases
 
 __all__ = ["new_workbench", "workbench"]
 
@@ -63,8 +74,7 @@ def lease_of(workbench: Workbench) -> Lease:
     return lease
 
 
-@pytest.fixture
-def aged(workbench: Workbench) -> Workbench:
+def make_aged(workbench: Workbench) -> Workbench:
     """Tables t and u with transactions 1, 2, 3 and 4, 5, 6; of these 1 is 90 minutes old, 2 80 …, 5 50.
 
     Transaction 6 is the last commit. What enabled the tables is older than all of them.
@@ -76,6 +86,36 @@ def aged(workbench: Workbench) -> Workbench:
     write(workbench, 4, 5, 6)
     age(workbench, {0: 100, 1: 90, 2: 80, 3: 70, 4: 60, 5: 50})
     return workbench
+
+
+@pytest.fixture
+def aged_anew(workbench: Workbench) -> Workbench:
+    """`make_aged`, for tests that capture too, or disable the database."""
+    return make_aged(workbench)
+
+
+@pytest.fixture(scope="session")
+def aged_once(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workbench]:
+    """`make_aged` for all tests, to be copied; its control database is closed."""
+    with databases(postgres) as make, workbenches(make, tmp_path_factory.mktemp("aged"), spark) as benches:
+        workbench = make_aged(benches())
+        workbench.control.close()
+        yield workbench
+
+
+@pytest.fixture
+def aged(
+    aged_once: Workbench, new_database: Callable[..., str], tmp_path: Path, spark: SparkSession
+) -> Iterator[Workbench]:
+    """`make_aged` with a control database and a lake of the test's own; the source is everybody's."""
+    template = conninfo_to_dict(aged_once.control._connections._dsn)["dbname"]
+    control = ControlDatabase.open(new_database(template))
+    lake = Lake(str(shutil.copytree(aged_once.lake.root, tmp_path / "lake")))
+    engine = Engine(control, aged_once.sources, lake, lambda: spark, Home(tmp_path / "home"))
+    yield replace(aged_once, control=control, engine=engine, lake=lake, opened=[])
+    control.close()
 
 
 PARAMETERS = CleanupParameters(retention=65, threshold=5000)

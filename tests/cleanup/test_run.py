@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -43,7 +44,8 @@ def test_changes_older_than_the_retention_go_everywhere(aged):
     assert errors(aged) == []
 
 
-def test_capture_goes_on_where_cleanup_was_and_readers_see_it(aged):
+def test_capture_goes_on_where_cleanup_was_and_readers_see_it(aged_anew):
+    aged = aged_anew
     scan = aged.scan()
     aged.drain(scan)
     cleanup_of(aged).run(lease_of(aged), PARAMETERS)
@@ -166,6 +168,15 @@ def test_who_loses_the_lease_deletes_no_more(aged):
     with pytest.raises(LeaseLost):
         cleanup_of(aged).run(lease, replace(PARAMETERS, retention=1))
     assert set(starts(aged).values()) == {commits(aged)[4]}
+
+
+def test_who_has_lost_the_lease_tells_of_no_error(aged):
+    lost, path = lease_of(aged), aged.lake.lsn_time_mapping(DATABASE)
+    lease_of(aged)
+    shutil.rmtree(path)
+    with pytest.raises(LeaseLost):
+        cleanup_of(aged).run(lost, PARAMETERS)
+    assert errors(aged) == []
 
 
 def test_one_cleanup_at_a_time(aged):

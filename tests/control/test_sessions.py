@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
+from engine.errors import LeaseLost
+from engine.model.job import JobType
 from engine.model.scan_session import ScanError
 from engine.monitoring.sessions import aggregate
 from tests.monitoring.sessions import START, a_session
@@ -79,3 +83,15 @@ def test_errors_of_the_last_32_sessions_are_kept(control):
 def test_a_long_message_is_cut(control):
     control.errors.add("hr", an_error(0, "x" * 5000))
     assert len(control.errors.list("hr")[0].error_message) == 1024
+
+
+def test_who_has_lost_the_lease_or_its_database_records_no_error(control):
+    lost = control.leases.acquire("hr", "one", 60, JobType.CLEANUP)
+    control.errors.add("hr", an_error(1), lost)
+    held = control.leases.acquire("hr", "one", 60, JobType.CLEANUP)
+    with pytest.raises(LeaseLost):
+        control.errors.add("hr", an_error(2), lost)
+    control.disable_database("hr")
+    with pytest.raises(LeaseLost):
+        control.errors.add("hr", an_error(3), held)
+    assert control.errors.list("hr") == []
