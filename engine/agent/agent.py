@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -34,8 +34,8 @@ from engine.errors import (
 )
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
-from engine.model.job import CaptureParameters, Job, is_capture, is_cleanup
-from engine.model.scan_call import ScanCall
+from engine.model.job import WAITS_FOR_SCAN, CaptureParameters, Job, JobState, is_capture, is_cleanup
+from engine.model.scan_call import CALLED_SESSION, ScanCall
 from engine.model.scan_report import Told, tell_nobody
 from engine.model.source_database import SourceDatabase
 from engine.settings import Settings
@@ -164,9 +164,11 @@ class Agent:
             self._start_in_time(job)
             if job.wanted and not self._is_run(job):
                 self._start(job)
+            else:
+                self._report_waiting(job)
         for call in calls:
             if call.wanted and not call.claimed:
-                self._answer(call)
+                self._answer(call, wanted)
         self._control.calls.forget_abandoned()
         self._tend(wanted)
 
@@ -177,15 +179,26 @@ class Agent:
         elif not running.stopping and not _is_wanted(running, job, asked):
             running.stop(asked=True)
 
-    def _answer(self, call: ScanCall) -> None:
+    def _report_waiting(self, job: Job) -> None:
+        """A job that is to run while a called scan does starts when that ends, unless stopped before."""
+        is_called = isinstance(self._jobs.get(job.database), CalledScan)
+        waits = job.wanted and is_called and job.step is None and job.database not in self._steps
+        if waits and job.state in (JobState.STOPPED, JobState.FAILED):
+            self._control.jobs.report(job.job_id, JobState.STARTING, WAITS_FOR_SCAN, None)
+        elif not job.wanted and job.state is JobState.STARTING and job.message == WAITS_FOR_SCAN:
+            self._control.jobs.report(job.job_id, JobState.STOPPED, "Stopped.", None)
+
+    def _answer(self, call: ScanCall, jobs: Mapping[str, Job]) -> None:
         """Starts the scan that somebody called, once a scan that is ending here has ended."""
         running = self._jobs.get(call.database)
-        if running is not None and running.stopping:
-            return
+        is_called = isinstance(running, CalledScan)
+        if running is not None and (running.stopping or not (is_called or call.database in jobs)):
+            return  # the latter scans once, for a database without a job
         if not self._control.calls.claim(call.call_id):
             return
         if running is not None:
-            self._control.calls.end(call, ScanAlreadyRunning(running.job.name, call.database))
+            session = CALLED_SESSION if is_called else running.job.name
+            self._control.calls.end(call, ScanAlreadyRunning(session, call.database))
             return
         scan = CalledScan(
             call,
@@ -339,6 +352,8 @@ class Agent:
                 _log.info("change table removed", database=database, path=path)
             if table.capture_instance is None or not is_read:
                 self._control.instances.forget_dropped(table.object_id)
+        if not is_read:
+            self._publisher.remove_empty(self._lake.folders(database))
 
     def _in_use(self, database: str, capture_instance: str | None) -> bool:
         if capture_instance is None:

@@ -117,6 +117,13 @@ class DeltaTables:
         files.delete(aside, True)
         return True
 
+    def remove_empty(self, folder: str) -> None:
+        """Removes a folder unless something is in it; one that is not there is no error."""
+        place = self._jvm.path(folder)
+        files = place.getFileSystem(self._jvm.hadoop_configuration)
+        if files.exists(place) and not files.listStatus(place):
+            files.delete(place, False)
+
     def position(self, path: str) -> tuple[int, int, int]:
         """The table's newest version, and the versions of our two SetTransactions there; 0 for none.
 

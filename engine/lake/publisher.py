@@ -9,7 +9,7 @@ same transaction.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -119,6 +119,11 @@ class Publisher:
             with self._lock:
                 self._positions.pop(path, None)
             return self._tables.drop(path)
+
+    def remove_empty(self, folders: Iterable[str]) -> None:
+        """Removes those of the folders, in this order, that have nothing in them."""
+        for folder in folders:
+            self._tables.remove_empty(folder)
 
     def position(self, path: str) -> TablePosition:
         """Up to where the table has the log; (0, 0) for an empty one. Read once, then known."""

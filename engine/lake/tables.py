@@ -64,6 +64,10 @@ class Lake:
         """The path of ``cdc.lsn_time_mapping``."""
         return f"{self._schema(database)}/lsn_time_mapping"
 
+    def folders(self, database: str) -> tuple[str, str]:
+        """Where the tables of a database are: their folder, then the one around it."""
+        return self._schema(database), f"{self.root}/{_segment(database)}"
+
     def _schema(self, database: str) -> str:
         return f"{self.root}/{_segment(database)}/cdc"
 

@@ -29,6 +29,10 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
+WAITS_FOR_SCAN = "Waits for the end of a scan that somebody called (sp_cdc_scan)."
+"""What the agent says of a capture job that is starting, but must let a called scan end first."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureParameters:
     """Parameters of a capture job: transactions a cycle, cycles a drain, seconds between drains."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from engine.model.job import CaptureParameters
 
+CALLED_SESSION = "a call of sp_cdc_scan"
+"""What error 22903 names while a called scan runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedError:

@@ -20,7 +20,7 @@ from engine.errors import (
     OldRowsMissing,
 )
 from engine.model.capture_instance import CaptureInstance
-from engine.model.job import AnyJob, CleanupJob, Job, JobState, is_capture, is_cleanup
+from engine.model.job import WAITS_FOR_SCAN, AnyJob, CleanupJob, Job, JobState, is_capture, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
@@ -252,8 +252,9 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
     elif not job.wanted:
         text = f"{job.name} is stopped. Nothing is lost: the source keeps its log, which grows."
         yield Finding(Verdict.ATTENTION, f"Capture of {name}", text, job.since, start_job(facts))
-    elif agent_is_alive and job.state is JobState.STARTING and "another agent" in job.message:
-        yield Finding(Verdict.ATTENTION, f"Capture of {name}", job.message, job.since, "highwater status")
+    elif agent_is_alive and job.message == WAITS_FOR_SCAN:
+        text = f"{job.name} is to run. {job.message}"
+        yield Finding(Verdict.ATTENTION, f"Capture of {name}", text, job.since, "End that scan.")
 
 
 def _cleanup(facts: DatabaseFacts) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from engine.errors import (
     JobMissing,
     JobNotAdded,
     NotABit,
+    ScanAlreadyRunning,
     SourceUnreachable,
     SyncTimeout,
 )
@@ -31,6 +32,7 @@ from engine.model.job import (
     is_capture,
 )
 from engine.model.lsn import Lsn
+from engine.model.scan_call import CALLED_SESSION
 from engine.procedures.databases import Databases
 from engine.procedures.job_rules import (
     changed,
@@ -148,7 +150,9 @@ class Jobs:
     def start(self, database: str, job_type: str) -> None:
         """sys.sp_cdc_start_job: returns when the agent says that it runs, at once when it does already.
 
-        Raises JobMissing, CaptureJobFailed, CleanupFailed; AgentNotRunning, but then it starts with it.
+        Raises JobMissing, CaptureJobFailed, CleanupFailed; AgentNotRunning, but then it starts with it, and
+        ScanAlreadyRunning while somebody's sp_cdc_scan runs, when that ends. (The original starts the job,
+        which then fails with 22903; what its agent does then is not documented.)
         """
         job = self._existing(database, job_type)
         with self._control.listen(REPORTED) as listener:
@@ -158,6 +162,8 @@ class Jobs:
             self._control.jobs.want(database, job.job_type, True)
             if not alive:
                 raise AgentNotRunning(f"{job.name} will start with it")
+            if is_capture(job) and self._waits_for_call(job):
+                raise ScanAlreadyRunning(f"{CALLED_SESSION}; {job.name} starts when it ends", database)
 
             def started(now: AnyJob) -> bool:
                 if now.state is JobState.FAILED and (now.since, now.message) != (job.since, job.message):
@@ -213,6 +219,12 @@ class Jobs:
                     raise SyncTimeout(what, timeout, self._reason(job, away))
                 self._control.notify(WAKE, database)
                 listener.wait(min(left, _LOOK_AGAIN))
+
+    def _waits_for_call(self, job: Job) -> bool:
+        """Whether a scan that somebody called keeps the job from its own; a script's scans are calls too."""
+        running = (call for call in self._control.calls.list() if call.claimed and not call.ended)
+        is_called = any(call.database == job.database for call in running)
+        return is_called and job.step is None and job.state is not JobState.RUNNING
 
     def _is_scanned(self, database: str, job: Job | None) -> bool:
         """Whether the job is to run, or somebody scans in its place."""

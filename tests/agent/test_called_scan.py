@@ -9,9 +9,16 @@ from threading import Event
 
 import pytest
 
-from engine.errors import AgentNotRunning, PollingWithoutContinuous, ScanFailed, SyncTimeout
-from engine.model.job import CaptureParameters, JobState
-from tests.agent.conftest import SECONDS, until, until_state
+from engine.errors import (
+    AgentNotRunning,
+    PollingWithoutContinuous,
+    ScanAlreadyRunning,
+    ScanFailed,
+    SyncTimeout,
+)
+from engine.model.job import WAITS_FOR_SCAN, CaptureParameters, JobState
+from engine.monitoring.diagnosis import Verdict
+from tests.agent.conftest import SECONDS, job_of, until, until_state
 from tests.capture.conftest import DATABASE
 
 CALL_AND_HANG = """
@@ -80,15 +87,28 @@ def test_a_call_is_refused_while_the_capture_job_runs(tracked, agent):
     assert refused.value.line().startswith("Msg 22903, Level 16, State 1: ")
 
 
-def test_of_two_calls_at_once_one_is_refused(stopped):
+def test_while_a_called_scan_runs_another_is_refused_and_the_job_waits_for_its_end(stopped):
     stop = Event()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(stopped.engine.scan, DATABASE, continuous=1, stop=stop.is_set)
-        until(lambda: any(call.claimed for call in stopped.control.calls.list()), "the call is taken")
-        with pytest.raises(ScanFailed, match="Another session"):
-            stopped.engine.scan(DATABASE)
-        stop.set()
+        try:
+            until(lambda: any(call.claimed for call in stopped.control.calls.list()), "the call is taken")
+            with pytest.raises(ScanFailed, match=r"Another session \(a call of sp_cdc_scan\)"):
+                stopped.engine.scan(DATABASE)
+            with pytest.raises(ScanAlreadyRunning, match=f"cdc.{DATABASE}_capture starts when it ends"):
+                stopped.engine.start_job(DATABASE)
+            waiting = until_state(stopped, JobState.STARTING)
+            assert waiting.message == WAITS_FOR_SCAN
+            [finding] = stopped.engine.status().findings
+            assert (finding.verdict, WAITS_FOR_SCAN in finding.text) == (Verdict.ATTENTION, True)
+            stopped.engine.stop_job(DATABASE)
+            assert job_of(stopped).state is JobState.STOPPED
+            with pytest.raises(ScanAlreadyRunning):
+                stopped.engine.start_job(DATABASE)
+        finally:
+            stop.set()
         first.result(SECONDS)
+    until_state(stopped, JobState.RUNNING)
 
 
 def test_what_ends_the_scan_is_raised_by_the_call(stopped):

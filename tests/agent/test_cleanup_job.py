@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,9 @@ from engine.model.job import CleanupParameters, JobState, JobType, RunOutcome
 from engine.monitoring.diagnosis import Verdict
 from tests.agent.conftest import job_of, until, until_state
 from tests.capture.conftest import DATABASE
-from tests.cleanup.conftest import LEFT, aged, transactions
+from tests.cleanup.conftest import LEFT, aged_anew, transactions
 
-__all__ = ["aged"]
+__all__ = ["aged_anew"]
 
 
 def cleanup_job(workbench):
@@ -31,7 +32,8 @@ def until_run(workbench, count=1):
     return runs(workbench)[0]
 
 
-def test_started_it_runs_once_beside_capture_and_says_what_it_did(aged, new_agent):
+def test_started_it_runs_once_beside_capture_and_says_what_it_did(aged_anew, new_agent):
+    aged = aged_anew
     aged.engine.change_job(DATABASE, "cleanup", retention=65)
     new_agent("test")  # the holder of the lease that captured so far
     until_state(aged, JobState.RUNNING)
@@ -60,6 +62,31 @@ def test_started_it_runs_once_beside_capture_and_says_what_it_did(aged, new_agen
     assert runs(aged)[0].outcome is RunOutcome.FAILED
     [finding] = aged.engine.status().findings
     assert (finding.verdict, finding.fix) == (Verdict.ATTENTION, f"highwater cleanup start -d {DATABASE}")
+
+
+def test_a_run_is_stopped_between_two_statements_and_by_disabling_the_database(aged_anew, new_agent):
+    aged_anew.engine.change_job(DATABASE, "cleanup", retention=65, threshold=1)
+    new_agent("test")
+    until_state(aged_anew, JobState.RUNNING)
+    start_and_wait_for_a_statement(aged_anew, 1)
+    aged_anew.engine.stop_job(DATABASE, "cleanup")
+    assert cleanup_job(aged_anew).state is JobState.STOPPED
+    run = runs(aged_anew)[0]
+    assert (run.outcome, run.message[:7]) == (RunOutcome.STOPPED, "Stopped")
+    assert 0 < run.deleted_rows < 17
+    assert transactions(aged_anew)[-len(LEFT) :] == LEFT
+    start_and_wait_for_a_statement(aged_anew, 2)
+    aged_anew.engine.disable_db(DATABASE)
+    folder = Path(aged_anew.lake.folders(DATABASE)[1])
+    until(lambda: not folder.exists(), "nothing is left in the lake")
+    assert aged_anew.engine.status().findings == ()
+    aged_anew.engine.enable_db(DATABASE)
+    assert aged_anew.engine.scan_errors(DATABASE) == []
+
+
+def start_and_wait_for_a_statement(workbench, count):
+    workbench.engine.start_job(DATABASE, "cleanup")
+    until(lambda: len(runs(workbench)) == count and runs(workbench)[0].deleted_rows, "it deletes")
 
 
 def until_failed(workbench):
