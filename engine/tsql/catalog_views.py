@@ -121,7 +121,10 @@ def _jobs(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
 
 
 def job_parameters(job: Any) -> tuple[Any, ...]:
-    """maxtrans, maxscans, continuous, pollinginterval, retention, threshold; 0 for those of the other job."""
+    """maxtrans, maxscans, continuous, pollinginterval, retention, threshold; 0 for those of the other job.
+
+    The reference does not say what those hold (tables.md, dbo.cdc_jobs); SQL Server shows 0.
+    """
     values = [getattr(job.configured, name, 0) for name, _ in JOB_PARAMETERS]
     return tuple(
         bool(value) if type_ == BIT else int(value)
