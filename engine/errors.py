@@ -271,7 +271,10 @@ class FilegroupInvalid(CdcError):
     """The source has no tablespace of that name (filegroup_name)."""
 
     number = 22973
-    shape = "Filegroup '{0}' is not valid here: change tables lie in the lake. Leave @filegroup_name out."
+    shape = (
+        "Filegroup '{0}' is not valid: the source has no tablespace of that name. Leave @filegroup_name out, "
+        "or give PRIMARY: change tables lie in the lake."
+    )
 
 
 class NotABit(CdcError):

@@ -7,7 +7,7 @@ index, the columns.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import (
@@ -43,6 +43,8 @@ from engine.model.change import LEADING_COLUMNS
 from engine.procedures.column_list import parse_column_list
 from engine.sources.base import SourceIndex, SourceTable
 
+PRIMARY = "PRIMARY"
+"""The filegroup that every database has."""
 MAX_NAME = 100
 MAX_ROLE_NAME = 128
 MAX_INSTANCES = 2
@@ -81,7 +83,7 @@ class EnablePlan:
 def check_parameters(request: EnableRequest) -> None:
     """What can be said before looking at the table.
 
-    Raises ParameterEmpty, TableInCdcSchema, RoleNameEmpty, RoleNameInvalid, NotABit, FilegroupInvalid.
+    Raises ParameterEmpty, TableInCdcSchema, RoleNameEmpty, RoleNameInvalid, NotABit.
     """
     check_table_name(request.source_schema, request.source_name)
     if request.source_schema == "cdc":
@@ -91,8 +93,23 @@ def check_parameters(request: EnableRequest) -> None:
         value = getattr(request, name)
         if value is not None and value not in (0, 1):
             raise NotABit(f"@{name}")
-    if request.filegroup_name is not None:
-        raise FilegroupInvalid(request.filegroup_name)
+
+
+def filegroup(name: str | None, tablespaces: Callable[[], Sequence[str]]) -> str | None:
+    """The filegroup that an instance is said to be in: PRIMARY, or a tablespace of the source in any case.
+
+    Change tables lie in the lake whatever it is; scripts give it, and metadata tell it. Raises
+    FilegroupInvalid.
+    """
+    if name is None:
+        return None
+    if name.upper() == PRIMARY:
+        return PRIMARY
+    found = tablespaces()
+    for each in (name, *(known for known in found if known.lower() == name.lower())):
+        if each in found:
+            return each
+    raise FilegroupInvalid(name)
 
 
 def check_table_name(source_schema: str | None, source_name: str | None) -> None:

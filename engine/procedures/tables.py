@@ -28,6 +28,7 @@ from engine.procedures.table_rules import (
     EnableRequest,
     check_parameters,
     check_table_name,
+    filegroup,
     partition_note,
     partition_switch,
     plan,
@@ -66,6 +67,7 @@ class Tables:
         if table is None:
             raise TableMissing(request.source_schema, request.source_name)
         self._forget_gone(database, admin)
+        filegroup_name = filegroup(request.filegroup_name, admin.tablespaces)
         instances = self._control.instances.list(database)
         admin.upgrade(instances)
         planned = plan(request, table, instances)
@@ -83,7 +85,7 @@ class Tables:
             supports_net_changes=planned.supports_net_changes,
             role_name=planned.role_name,
             index_name=planned.index_name,
-            filegroup_name=None,
+            filegroup_name=filegroup_name,
             create_date=self._clock(),
             columns=planned.columns,
             index_columns=planned.index_columns,

@@ -438,6 +438,10 @@ class SourceAdmin(Protocol):
         """Whether schema ``cdc`` is one that enable_database made, here or where this is a copy of."""
         ...
 
+    def tablespaces(self) -> Sequence[str]:
+        """Names of tablespaces, which are what filegroups are. Raises SourceUnreachable."""
+        ...
+
     def place(self) -> str:
         """Which running database this is: the same text for two DSNs only where both lead to the same one."""
         ...

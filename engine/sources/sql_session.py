@@ -79,6 +79,10 @@ class SqlSession(Protocol):
         """Names of schemas."""
         ...
 
+    def principals(self) -> Sequence[tuple[str, int, bool]]:
+        """Roles: name, number, and whether somebody can log in as it."""
+        ...
+
     def impersonate(self, role: str | None) -> None:
         """Statements run with the rights of this role; None: the session's own. Raises StatementRefused."""
         ...

@@ -55,6 +55,17 @@ def is_complete(text: str) -> bool:
     return last is not None and not text[last:].strip()
 
 
+def unclosed(text: str) -> int:
+    """Where the string, quoted name or comment begins that does not end; the last character without one."""
+    position = 0
+    while position < len(text):
+        end = _next(text, position)
+        if end >= len(text) and (end > position + 1 or text[position] in "'\"["):
+            return position
+        position = end
+    return max(0, len(text) - 1)
+
+
 def _worth(text: str) -> str:
     return text if text.strip() else ""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.model.lsn import Lsn
+from engine.tsql.objects import objects, schema_id, schemas
 from engine.tsql.types import BIGINT, BIT, DATETIME, GUID, INT, LSN, SYSNAME, TEXT, SqlType
 
 if TYPE_CHECKING:
@@ -89,8 +91,36 @@ def _tables(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
     if engine.database(database).is_cdc_enabled:
         tracked = {each.source_object_id for each in engine.help_change_data_capture(database)}
     return [
-        (each.name, each.source_object_id, each.schema, "U ", "USER_TABLE", each.source_object_id in tracked)
+        (
+            each.name, each.source_object_id, schema_id(each.schema), each.schema, "U ", "USER_TABLE",
+            each.source_object_id in tracked, False,
+        )
         for each in engine.source_tables(database)
+    ]  # fmt: skip
+
+
+def _schemas(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [(name, schema_id(name), 1) for name in schemas(engine, database)]
+
+
+def _objects(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (each.name, each.object_id, schema_id(each.schema), *each.kind, each.is_shipped)
+        for each in objects(engine, database)
+    ]
+
+
+def _principals(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    """Roles of the source, dbo, and on an enabled database the user cdc, who stands for its owner."""
+    with closing(engine.sql_session(database)) as session:
+        roles = session.principals()
+    own = [("dbo", 1, True), ("db_owner", 16384, False)]
+    if engine.database(database).is_cdc_enabled:
+        own.append(("cdc", 5, True))
+    names = {name for name, _, _ in own}
+    return [
+        (name, number, "S" if is_user else "R", "SQL_USER" if is_user else "DATABASE_ROLE")
+        for name, number, is_user in (*own, *(each for each in roles if each[0] not in names))
     ]
 
 
@@ -192,11 +222,29 @@ VIEWS: Mapping[str, CatalogView] = {
     ),
     "sys.tables": CatalogView(
         (
-            ("name", SYSNAME), ("object_id", BIGINT), ("schema_name", SYSNAME), ("type", SqlType("char", 2)),
-            ("type_desc", SqlType("nvarchar", 60)), ("is_tracked_by_cdc", BIT),
+            ("name", SYSNAME), ("object_id", BIGINT), ("schema_id", INT), ("schema_name", SYSNAME),
+            ("type", SqlType("char", 2)), ("type_desc", SqlType("nvarchar", 60)), ("is_tracked_by_cdc", BIT),
+            ("is_ms_shipped", BIT),
         ),
         _tables,
         owners_only=False,
+    ),
+    "sys.schemas": CatalogView(
+        (("name", SYSNAME), ("schema_id", INT), ("principal_id", INT)), _schemas, owners_only=False
+    ),
+    "sys.objects": CatalogView(
+        (
+            ("name", SYSNAME), ("object_id", BIGINT), ("schema_id", INT), ("type", SqlType("char", 2)),
+            ("type_desc", SqlType("nvarchar", 60)), ("is_ms_shipped", BIT),
+        ),
+        _objects,
+    ),
+    "sys.database_principals": CatalogView(
+        (
+            ("name", SYSNAME), ("principal_id", BIGINT), ("type", SqlType("char", 1)),
+            ("type_desc", SqlType("nvarchar", 60)),
+        ),
+        _principals,
     ),
     "sys.dm_cdc_log_scan_sessions": CatalogView(SESSION_COLUMNS, _sessions),
     "sys.dm_cdc_errors": CatalogView(_ERROR_COLUMNS, _errors),

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from engine.tsql.applying import check_applied
 from engine.tsql.dialect import variable
 from engine.tsql.evaluation import (
     CONDITION_NODES,
+    OWN_FUNCTION,
     SESSION_FUNCTIONS,
     SYSTEM_VARIABLES,
     VALUE_NODES,
@@ -18,6 +20,7 @@ from engine.tsql.evaluation import (
 )  # fmt: skip
 from engine.tsql.functions import FUNCTIONS, UNITS
 from engine.tsql.messages import SyntaxProblem, syntax_problem, unsupported
+from engine.tsql.places import place_of
 
 Place = tuple[int, int]
 """Line and column."""
@@ -27,6 +30,7 @@ _DROPPED = frozenset({"TABLE", "INDEX", "SCHEMA", "FUNCTION", "VIEW"})
 _REFUSED: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Command: ("This statement", "See docs/tsql.md."),
     exp.Pivot: ("PIVOT and UNPIVOT", "Use CASE and GROUP BY."),
+    exp.Collate: ("COLLATE in a query", "The source's own collation decides; use UPPER or LOWER."),
     exp.AtTimeZone: ("AT TIME ZONE", "Times are UTC."),
     exp.ForIn: ("FOR", "Use --format json."),
     exp.Execute: ("EXEC within a statement", "Write it as a statement."),
@@ -79,6 +83,8 @@ ROW_FUNCTIONS = frozenset(
     {"FN_CDC_IS_BIT_SET", "FN_CDC_HAS_COLUMN_CHANGED", "FN_CDC_MAP_LSN_TO_TIME", "FN_CDC_GET_COLUMN_ORDINAL"}
 )
 """CDC functions that can be asked of each row."""
+NAME_FUNCTIONS = frozenset({"SCHEMA_NAME", "OBJECT_NAME", "OBJECT_SCHEMA_NAME"})
+"""Functions of numbers in the catalog's views."""
 
 
 def check_expression(node: exp.Expr, place: Place) -> None:
@@ -153,6 +159,8 @@ def _check_system_variable(name: str, place: Place) -> None:
 
 
 def _check_call(name: str, arguments: list[exp.Expr], place: Place) -> None:
+    if name.startswith(OWN_FUNCTION):
+        return
     known = session_function(name)
     if known is not None:
         bounds: tuple[int, int] | None = SESSION_FUNCTIONS[known]
@@ -174,11 +182,16 @@ def check_query(tree: exp.Expr, place: Place) -> None:
     if not isinstance(tree, exp.Query):
         raise syntax_problem(102, tree.sql("tsql"), line=place[0])
     _check_tree(tree, place)
+    check_applied(tree, place)
 
 
 def check_modification(tree: exp.Expr, place: Place) -> None:
     """Raises SyntaxProblem for what no INSERT, UPDATE, DELETE or MERGE can have here."""
     _check_tree(tree, place)
+    check_applied(tree, place)
+    for assignment in tree.expressions if isinstance(tree, exp.Update) else ():
+        if isinstance(assignment.this, exp.Parameter):
+            raise unsupported("UPDATE … SET @variable", "Use OUTPUT or a SELECT.", *place)
     for table in tree.find_all(exp.Table):
         if table.catalog:
             raise unsupported(f"'{table.sql('tsql')}', a name with a database", "USE the database.", *place)
@@ -206,6 +219,9 @@ def check_definition(tree: exp.Expr, place: Place) -> None:
         )
     for node in tree.find_all(exp.Command, exp.AlterRename):
         raise unsupported(f"'{node.sql('tsql')[:60]}'", "See docs/tsql.md.", *place)
+    for computed in tree.find_all(exp.ComputedColumnConstraint):
+        where = place_of(computed.parent or computed) or place
+        raise unsupported("A computed column", "The source needs its type: add it there, or a view.", *where)
     for node in tree.find_all(exp.DataType):
         _check_type(node, place)
 
@@ -213,7 +229,7 @@ def check_definition(tree: exp.Expr, place: Place) -> None:
 def _check_tree(tree: exp.Expr, place: Place) -> None:
     for node in tree.walk():
         if (refused := _REFUSED.get(type(node))) is not None:
-            raise unsupported(refused[0], refused[1], *place)
+            raise unsupported(refused[0], refused[1], *(place_of(node) or place))
         for argument, words in _REFUSED_ARGUMENTS.items():
             if node.args.get(argument) and isinstance(node, exp.Query):
                 raise unsupported(words[0], words[1], *place)
@@ -222,12 +238,17 @@ def _check_tree(tree: exp.Expr, place: Place) -> None:
                 _check_type(node, place)
         elif isinstance(node, exp.Parameter):
             _check_system_variable(variable(node) or "", place)
-        elif isinstance(node, exp.Func) and (problem := _function_problem(node, place)) is not None:
+        elif (
+            isinstance(node, exp.Func)
+            and (problem := _function_problem(node, place_of(node) or place)) is not None
+        ):
             raise problem
 
 
 def _function_problem(node: exp.Func, place: Place) -> SyntaxProblem | None:
     if isinstance(node.parent, exp.Table | exp.Lateral):  # a function that gives a table
+        return None
+    if isinstance(node.parent, exp.Dot) and isinstance(node.parent.parent, exp.Lateral):
         return None
     call = call_of(node.parent if isinstance(node.parent, exp.Dot) else node)
     if call is None:
@@ -243,7 +264,7 @@ def _function_problem(node: exp.Func, place: Place) -> SyntaxProblem | None:
         return problem
     known = session_function(name)
     of_rows = any(argument.find(exp.Column) is not None for argument in arguments)
-    if of_rows and (known not in ROW_FUNCTIONS if known else name not in PASSED_ON):
+    if of_rows and (known not in ROW_FUNCTIONS | NAME_FUNCTIONS if known else name not in PASSED_ON):
         instead = f"Of columns there are {', '.join(sorted(PASSED_ON))}; give others variables or constants."
         return unsupported(f"{name.lower()} of a column", instead, *place)
     return None

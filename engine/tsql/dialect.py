@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.tsql import TSQL
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from engine.tsql.batches import unclosed
 from engine.tsql.messages import syntax_problem
 
 # sqlglot takes these for others' functions, or gives up what they say of precision or language.
 _OURS = {
     "SYSDATETIME", "DATENAME", "DATEPART", "FORMAT", "HASHBYTES", "SUSER_SNAME", "SUSER_NAME", "SYSTEM_USER",
     "EOMONTH", "SCHEMA_NAME", "YEAR", "MONTH", "DAY", "GREATEST", "LEAST", "ISJSON", "JSON_VALUE", "CHAR",
-    "OBJECT_ID", "NEWID",
+    "OBJECT_ID", "NEWID", "OBJECT_NAME", "SCHEMA_ID",
 }  # fmt: skip
 
 
@@ -43,8 +44,9 @@ def tokens_of(text: str) -> list[Token]:
     try:
         return _DIALECT.tokenize(text)
     except TokenError as error:
-        line = text.count("\n") + 1
-        raise syntax_problem(105, text[-30:].strip(), line=line) from error
+        start = unclosed(text)
+        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        raise syntax_problem(105, text[start + 1 :].strip()[:30], line=line, column=column) from error
 
 
 def parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
@@ -55,12 +57,20 @@ def parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
     except ParseError as error:
         place = error.errors[0] if error.errors else {}
         near = place.get("highlight") or first.text
-        raise syntax_problem(102, near, line=place.get("line") or first.line) from error
+        line, column = _place(place, first, text)
+        raise syntax_problem(102, near, line=line, column=column) from error
     except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise syntax_problem(102, first.text, line=first.line) from error
     if len(found) != 1 or found[0] is None:
         raise syntax_problem(102, first.text, line=first.line)
     return found[0]
+
+
+def _place(found: Mapping[str, Any], first: Token, text: str) -> tuple[int, int]:
+    """Line and column of a parser's error; of the statement's beginning where it tells none."""
+    if found.get("line") and found.get("col"):
+        return found["line"], max(1, found["col"] - len(found.get("highlight") or " ") + 1)
+    return first.line, first.start - text.rfind("\n", 0, first.start)
 
 
 def parsed_expression(tokens: Sequence[Token], text: str) -> exp.Expr:

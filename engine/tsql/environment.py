@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,10 +14,13 @@ from engine.errors import CdcError
 from engine.sources.sql_session import Answer
 from engine.tsql.conversion import convert, rounded_moment
 from engine.tsql.evaluation import SESSION_FUNCTIONS
-from engine.tsql.messages import Message, from_engine, sql_error
+from engine.tsql.messages import Message, SqlError, from_engine, sql_error
+from engine.tsql.names import literal
+from engine.tsql.objects import catalog_names, schema_id, schemas
 from engine.tsql.sink import value_of
 from engine.tsql.spark_sql import instance_name, lsn_of
 from engine.tsql.types import (
+    BIGINT,
     BIT,
     DATETIME,
     DATETIME2,
@@ -61,6 +65,7 @@ class SessionEnvironment:
         answer: Callable[[exp.Query], Answer],
         clock: Callable[[], datetime],
         object_id: Callable[[str], int | None],
+        own_function: Callable[[str, Sequence[Value]], Value],
     ) -> None:
         self._engine = engine
         self._database = database
@@ -70,6 +75,7 @@ class SessionEnvironment:
         self._answer = answer
         self._clock = clock
         self._object_id = object_id
+        self._own_function = own_function
 
     def variable(self, name: str) -> Value:
         """A variable's value; ``@name`` or ``@@name`` in lower case."""
@@ -96,7 +102,7 @@ class SessionEnvironment:
                 return Value(SYSNAME, "highwater")
             case "@@nestlevel" | "@@spid":
                 return Value(INT, 0)
-        return Value(SqlType("decimal", precision=38, scale=0), None)
+        return self._last_identity()
 
     def function(self, name: str, arguments: Sequence[Value]) -> Value:
         """A function of `SESSION_FUNCTIONS`, by its name in upper case."""
@@ -111,6 +117,10 @@ class SessionEnvironment:
         if name in _CLOCKS:
             return self._now(name)
         return self._facts(name, arguments)
+
+    def own_function(self, name: str, arguments: Sequence[Value]) -> Value:
+        """A function that was made in this session, by its name in any case. Raises 4121."""
+        return self._own_function(name, arguments)
 
     def _now(self, name: str) -> Value:
         moment = self._clock()
@@ -147,13 +157,58 @@ class SessionEnvironment:
                 return Value(SqlType("smallint"), self._database_id(arguments))
             case "OBJECT_ID":
                 return self._object(arguments)
-            case "SCHEMA_NAME":
+            case "SCHEMA_NAME" if not arguments:
                 return Value(SYSNAME, "dbo")
+            case "SCHEMA_NAME" | "OBJECT_NAME" | "OBJECT_SCHEMA_NAME":
+                number = convert(arguments[0], BIGINT).value
+                names = catalog_names(self._engine, self._database, name)
+                return Value(SYSNAME, next((each for key, each in names if key == number), None))
+            case "SCHEMA_ID":
+                schema = str(convert(arguments[0], SYSNAME).value) if arguments else "dbo"
+                known = {each.lower() for each in schemas(self._engine, self._database)}
+                return Value(INT, schema_id(schema) if schema.lower() in known else None)
+            case "IS_MEMBER" | "IS_ROLEMEMBER" | "IS_SRVROLEMEMBER":
+                return Value(INT, self._membership(name, arguments))
+            case "SCOPE_IDENTITY":
+                return self._last_identity()
             case "HOST_NAME" | "APP_NAME":
                 return Value(SYSNAME, "highwater")
             case "CURSOR_STATUS":
                 return Value(SqlType("smallint"), -3)
         return Value(SYSNAME, self._work.principal or "dbo")
+
+    def _membership(self, name: str, arguments: Sequence[Value]) -> int | None:
+        """1 for a member of a role, 0 for none; NULL for a role or principal that is not there."""
+        role = str(convert(arguments[0], SYSNAME).value or "")
+        given = convert(arguments[1], SYSNAME).value if len(arguments) > 1 else None
+        principal = self._work.principal if given is None else str(given)
+        if name == "IS_SRVROLEMEMBER" and role.lower() != "sysadmin":
+            return 0
+        if role.lower() in ("db_owner", "sysadmin"):
+            return self._ownership(role.lower(), principal)
+        user = "current_user" if principal is None else literal(principal)
+        answer = self._work.query(
+            f"SELECT pg_has_role(u.oid, r.oid, 'MEMBER') FROM pg_roles r, pg_roles u"
+            f" WHERE r.rolname = {literal(role)} AND u.rolname = {user}"
+        )
+        return next((int(row[0]) for row in answer.rows), None)
+
+    def _ownership(self, role: str, principal: str | None) -> int:
+        if principal is None or principal.lower() in ("dbo", "cdc"):
+            return int(role == "db_owner")
+        privileges = self._engine.privileges(self._database, principal)
+        return int(privileges.is_sysadmin if role == "sysadmin" else privileges.is_owner)
+
+    def _last_identity(self) -> Value:
+        """The number that an identity column gave last in this session; NULL before the first."""
+        number = SqlType("decimal", precision=38, scale=0)
+        try:
+            [[found]] = self._work.query("SELECT lastval()").rows
+        except SqlError as error:
+            if error.message.number != 50042:
+                raise
+            return Value(number, None)
+        return Value(number, Decimal(int(found)))
 
     def _database_name(self, arguments: Sequence[Value]) -> str | None:
         if not arguments:

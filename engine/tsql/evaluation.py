@@ -39,6 +39,10 @@ class Environment(Protocol):
         """A function of `SESSION_FUNCTIONS`, by its name in upper case."""
         ...
 
+    def own_function(self, name: str, arguments: Sequence[Value]) -> Value:
+        """A function that was made in this session, by its name in any case. Raises 4121."""
+        ...
+
     def first_value(self, query: exp.Query) -> Value:
         """The value of a query for one; NULL without a row. Raises 512 for several rows."""
         ...
@@ -82,7 +86,14 @@ SESSION_FUNCTIONS: Mapping[str, tuple[int, int]] = {
     "DB_NAME": (0, 1),
     "DB_ID": (0, 1),
     "OBJECT_ID": (1, 2),
-    "SCHEMA_NAME": (0, 0),
+    "SCHEMA_NAME": (0, 1),
+    "SCHEMA_ID": (0, 1),
+    "OBJECT_NAME": (1, 2),
+    "OBJECT_SCHEMA_NAME": (1, 2),
+    "IS_MEMBER": (1, 1),
+    "IS_ROLEMEMBER": (1, 2),
+    "IS_SRVROLEMEMBER": (1, 2),
+    "SCOPE_IDENTITY": (0, 0),
     "SUSER_SNAME": (0, 0),
     "SUSER_NAME": (0, 0),
     "SYSTEM_USER": (0, 0),
@@ -182,6 +193,10 @@ def call_of(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     return name, [argument for argument in arguments_of(node) if isinstance(argument, exp.Expr)]
 
 
+OWN_FUNCTION = "DBO."
+"""The names of functions that were made in the session begin like this."""
+
+
 def session_function(name: str) -> str | None:
     """The name in `SESSION_FUNCTIONS` of ``SYS.FN_…`` or a function without a schema."""
     schema, dot, bare = name.rpartition(".")
@@ -225,6 +240,8 @@ class Evaluator:
         values = [self.value(argument) for argument in arguments]
         if (known := session_function(name)) is not None:
             return self._environment.function(known, values)
+        if name.startswith(OWN_FUNCTION):
+            return self._environment.own_function(name.removeprefix(OWN_FUNCTION), values)
         found = FUNCTIONS.get(name)
         if found is None:
             raise sql_error(195, name, "")

@@ -10,7 +10,14 @@ from sqlglot import exp
 
 from engine.tsql.checks import ROW_FUNCTIONS
 from engine.tsql.dialect import variable
-from engine.tsql.evaluation import CONDITION_NODES, VALUE_NODES, Evaluator, call_of, session_function
+from engine.tsql.evaluation import (
+    CONDITION_NODES,
+    OWN_FUNCTION,
+    VALUE_NODES,
+    Evaluator,
+    call_of,
+    session_function,
+)
 from engine.tsql.functions import FUNCTIONS, RANDOM
 from engine.tsql.types import Value
 
@@ -54,7 +61,8 @@ def _is_constant(node: exp.Expr) -> bool:
     if call is not None:
         name, arguments = call
         known = session_function(name) or name
-        if known in RANDOM or not (known in FUNCTIONS or session_function(name)):
+        is_own = name.startswith(OWN_FUNCTION)
+        if known in RANDOM or not (known in FUNCTIONS or session_function(name) or is_own):
             return False
         if known in ROW_FUNCTIONS and not arguments:
             return False

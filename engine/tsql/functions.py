@@ -38,7 +38,7 @@ _UNIT_ALIASES: Mapping[str, str] = {
     "dy": "dayofyear",
     "y": "dayofyear", "dd": "day", "d": "day", "wk": "week", "ww": "week", "dw": "weekday", "w": "weekday",
     "hh": "hour", "mi": "minute", "n": "minute", "ss": "second", "s": "second", "ms": "millisecond",
-    "mcs": "microsecond", "ns": "nanosecond",
+    "mcs": "microsecond", "ns": "nanosecond", "dayofweek": "weekday",
 }  # fmt: skip
 _LENGTHS: Mapping[str, timedelta] = {
     "week": timedelta(weeks=1),

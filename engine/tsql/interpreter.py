@@ -9,17 +9,21 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from engine.errors import CdcError, UnknownDatabase
 from engine.tsql import statements as st
 from engine.tsql.batches import Batch
 from engine.tsql.conversion import as_text
 from engine.tsql.messages import INFORMATION, Message, SqlError, from_engine, sql_error
 from engine.tsql.parser import parse
+from engine.tsql.rehearsal import rehearse
 from engine.tsql.running.calls import Calls
 from engine.tsql.running.changes import Changes
 from engine.tsql.running.cursor_steps import CursorSteps
 from engine.tsql.running.definitions import Definitions
-from engine.tsql.running.flow import BatchEnded, Left, Returned
+from engine.tsql.running.flow import BatchEnded, Left, Returned, ReturnedValue
+from engine.tsql.running.principals import Principals
 from engine.tsql.running.queries import Queries
 from engine.tsql.running.raising import raise_error, throw
 from engine.tsql.running.session import Session, VariableScope
@@ -54,6 +58,7 @@ class Interpreter:
         self._queries = Queries(self._session)
         self._variables = Variables(self._queries)
         self._session.before_rollback = self._variables.keep_tables
+        self._principals = Principals(self._session)
         self._trying = 0
         self.failed = False
         """Whether an error above severity 10 was shown."""
@@ -63,7 +68,7 @@ class Interpreter:
         queries, variables = self._queries, self._variables
         definitions = Definitions(queries)
         changes = Changes(queries, definitions)
-        calls = Calls(queries, changes, variables, self._statements)
+        calls = Calls(queries, changes, variables, self._principals, self._statements)
         cursors = CursorSteps(queries)
         return {
             st.Declare: variables.declare,
@@ -74,7 +79,9 @@ class Interpreter:
             st.Query: queries.run,
             st.Modify: changes.modify,
             st.Define: definitions.define,
+            st.IdentityInsert: definitions.identity_insert,
             st.DefineWrapper: definitions.define_wrapper,
+            st.DefineFunction: definitions.define_function,
             st.Execute: calls.execute,
             st.ExecuteText: calls.execute_text,
             st.InsertExecute: calls.insert_execute,
@@ -97,6 +104,7 @@ class Interpreter:
             st.CursorStep: cursors.step,
             st.Fetch: cursors.fetch,
             st.Impersonate: self._impersonate,
+            st.ChangePrincipal: self._principals.change,
             st.Nothing: self._nothing,
         }
 
@@ -118,6 +126,7 @@ class Interpreter:
         self._trying = 0
         try:
             statements = parse(batch.text, first_line=batch.line)
+            rehearse(statements)
         except SqlError as error:
             session.state.error = error.message.number
             self._show(error)
@@ -184,13 +193,19 @@ class Interpreter:
         self._statements(statement.statements)
 
     def _if(self, statement: st.If) -> None:
-        if self._queries.evaluator().condition(statement.condition):
+        if self._holds(statement.condition):
             self._statement(statement.then)
         elif statement.otherwise is not None:
             self._statement(statement.otherwise)
 
+    def _holds(self, condition: exp.Expr) -> bool:
+        """What IF and WHILE ask: a statement of its own for @@ERROR and @@ROWCOUNT."""
+        found = self._queries.evaluator().condition(condition)
+        self._session.state.error = self._session.state.rowcount = 0
+        return bool(found)
+
     def _while(self, statement: st.While) -> None:
-        while self._queries.evaluator().condition(statement.condition):
+        while self._holds(statement.condition):
             try:
                 self._statement(statement.body)
             except Left as left:
@@ -202,6 +217,8 @@ class Interpreter:
         raise Left(statement.again)
 
     def _return(self, statement: st.Return) -> None:
+        if statement.value is not None:
+            raise ReturnedValue(self._queries.value(statement.value))
         raise Returned
 
     def _try_catch(self, statement: st.TryCatch) -> None:
@@ -225,6 +242,7 @@ class Interpreter:
     def _print(self, statement: st.Print) -> None:
         value = self._queries.value(statement.expression)
         self._session.sink.message(Message(0, 0, 1, "" if value.is_null else as_text(value), statement.line))
+        self._session.state.rowcount = 0
 
     def _wait(self, statement: st.WaitFor) -> None:
         value = self._queries.value(statement.delay)
@@ -278,7 +296,7 @@ class Interpreter:
         if statement.user is None:
             self._session.work.revert()
             return
-        self._session.work.impersonate(as_text(self._queries.value(statement.user)))
+        self._principals.impersonate(as_text(self._queries.value(statement.user)))
 
 
 @contextmanager
@@ -291,4 +309,4 @@ def session(engine: Engine, database: str, sink: Sink, principal: str | None = N
         interpreter.close()
 
 
-_FLOW = (st.If, st.While, st.Block, st.TryCatch, st.Print)
+_FLOW = (st.If, st.While, st.Block, st.TryCatch)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import CdcError
 
 INFORMATION = 10
 """Up to this severity a message is no failure."""
+UNSUPPORTED = 50040
+"""Number of what is not understood."""
 USER_ERROR = 50000
 """Number of RAISERROR with a text of its own."""
 
@@ -117,7 +119,13 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         _USUAL,
         "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.",
     ),
+    4121: (
+        _USUAL,
+        'Cannot find either column "dbo" or the user-defined function or aggregate "dbo.{0}", or the name is '
+        "ambiguous.",
+    ),
     6401: (_USUAL, "Cannot roll back {0}. No transaction or savepoint of that name was found."),
+    8106: (_USUAL, "Table '{0}' does not have the identity property. Cannot perform SET operation."),
     8114: ((16, 5), "Error converting data type {0} to {1}."),
     8115: ((16, 2), "Arithmetic overflow error converting {0} to data type {1}."),
     8134: (_USUAL, "Divide by zero error encountered."),
@@ -136,7 +144,9 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         "The parameterized query expects the parameter '{0}', which was not supplied.",
     ),
     10704: ((15, 1), "To rethrow an error, a THROW statement must be used inside a CATCH block."),
+    14262: (_USUAL, "The specified {0} ('{1}') does not exist."),
     14607: ((16, 1), "The procedure takes no argument of that kind: {0}"),
+    15023: (_USUAL, "User, group, or role '{0}' already exists in the current database."),
     15123: (_USUAL, "The configuration option '{0}' does not exist, or it may be an advanced option."),
     15151: (_USUAL, "Cannot {0} the {1} '{2}', because it does not exist or you do not have permission."),
     15517: (
@@ -195,6 +205,8 @@ class SqlError(Exception):
         self.aborts_batch = message.number in BATCH_ABORTING if aborts_batch is None else aborts_batch
         self.keeps_transaction = keeps_transaction
         """RAISERROR leaves the transaction alone even under XACT_ABORT."""
+        self.place: tuple[int, int] | None = None
+        """Line and column of what is refused, where they are known."""
 
     def at(self, line: int) -> SqlError:
         """The same error where no line was known before."""
@@ -215,9 +227,12 @@ def sql_error(number: int, *values: object, line: int = 0) -> SqlError:
     return SqlError(Message(number, severity, state, shape.format(*values), line))
 
 
-def syntax_problem(number: int, *values: object, line: int) -> SyntaxProblem:
-    """An error that is found before anything runs."""
-    return SyntaxProblem(sql_error(number, *values, line=line).message, True)
+def syntax_problem(number: int, *values: object, line: int, column: int | None = None) -> SyntaxProblem:
+    """An error that is found before anything runs; its column stands behind the original's words."""
+    message = sql_error(number, *values, line=line).message
+    if column is not None:
+        message = replace(message, text=f"{message.text} Line {line}, column {column}.")
+    return SyntaxProblem(message, True)
 
 
 def unsupported(what: str, instead: str, line: int, column: int) -> SyntaxProblem:

@@ -58,7 +58,9 @@ def tables_of(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _is_pseudo(table: exp.Table) -> bool:
-    return isinstance(table.parent, exp.Create | exp.Drop) and str(table.parent.args.get("kind")) == "SCHEMA"
+    """Whether it is a schema's or a constraint's name."""
+    kind = str(table.parent.args.get("kind")) if isinstance(table.parent, exp.Create | exp.Drop) else ""
+    return kind in ("SCHEMA", "CONSTRAINT")
 
 
 def chosen(relations: Sequence[SourceRelation], schema: str, name: str) -> SourceRelation | None:
@@ -252,3 +254,8 @@ def each_table(tree: exp.Expr, find: Callable[[str, str], SourceRelation | None]
 def quoted(name: str) -> str:
     """A name as the source is told it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as the source is told it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -6,11 +6,11 @@ A batch is parsed whole: what is wrong or not supported in its last line keeps i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.tsql import statements as st
 from engine.tsql.dialect import tokens_of
-from engine.tsql.grammar import calls, cursors, flow, queries, transactions, variables
+from engine.tsql.grammar import calls, cursors, definitions, flow, queries, transactions, variables
 from engine.tsql.grammar.base import Grammar
 from engine.tsql.tokens import STARTERS, Tokens
 
@@ -54,8 +54,9 @@ def _statement(grammar: Grammar) -> st.Statement:
     tokens = grammar.tokens
     word = tokens.word()
     rule = _STATEMENTS.get(word)
+    column = tokens.column
     if rule is not None:
-        return rule(grammar)
+        return replace(rule(grammar), column=column)
     if word == "(":
         return queries.select(grammar)
     if tokens.at == 0 and not tokens.done and word not in STARTERS:
@@ -74,10 +75,10 @@ _STATEMENTS: dict[str, Callable[[Grammar], st.Statement]] = {
     "UPDATE": queries.update_or_delete,
     "DELETE": queries.update_or_delete,
     "MERGE": queries.merge,
-    "CREATE": queries.define,
-    "ALTER": queries.define,
-    "DROP": queries.define,
-    "TRUNCATE": queries.define,
+    "CREATE": definitions.define,
+    "ALTER": definitions.define,
+    "DROP": definitions.define,
+    "TRUNCATE": definitions.define,
     "EXEC": calls.execute,
     "EXECUTE": calls.execute,
     "BEGIN": flow.begin,

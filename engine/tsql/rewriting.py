@@ -10,7 +10,8 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from engine.tsql.evaluation import call_of, type_of
 from engine.tsql.functions import unit
-from engine.tsql.messages import sql_error
+from engine.tsql.messages import SqlError, sql_error
+from engine.tsql.places import place_of
 from engine.tsql.types import MAX, SqlType
 
 TypeOf = Callable[[exp.Column], str | None]
@@ -21,6 +22,8 @@ _TEXT_CALLS = frozenset(
     {"UPPER", "LOWER", "LTRIM", "RTRIM", "TRIM", "SUBSTRING", "LEFT", "RIGHT", "CONCAT", "CONCAT_WS",
      "REPLACE", "REPLICATE", "REVERSE", "CHAR"}
 )  # fmt: skip
+BOOLEAN = "boolean"
+"""Under this key a tree says that it gives a boolean where T-SQL has a bit."""
 _BOOLEAN_NODES = (exp.EQ, exp.NEQ)
 _LONGEST_FRACTION = 6
 
@@ -94,7 +97,11 @@ def rewritten(
         new = rewritten(child, type_name, dialect, type_of_column)
         if new is not child:
             child.replace(new)
-    said = _said(tree, type_name, dialect, type_of_column)
+    try:
+        said = _said(tree, type_name, dialect, type_of_column)
+    except SqlError as error:
+        error.place = error.place or place_of(tree)
+        raise
     return tree if said is None else said
 
 
@@ -128,6 +135,10 @@ def _said(
 ) -> exp.Expr | None:
     if isinstance(node, exp.DataType):
         return None if isinstance(node.parent, exp.DataType) else _type(node, type_name, dialect)
+    if dialect == "postgres" and _tries(node):
+        raise sql_error(50040, "TRY_CAST or TRY_CONVERT of a column of the source", "Use CASE and LIKE.")
+    if isinstance(node, exp.LimitOptions) and (node.args.get("percent") or node.args.get("with_ties")):
+        raise sql_error(50040, "TOP with PERCENT or WITH TIES", "Use RANK() or a number of rows.")
     if isinstance(node, exp.Convert):
         return _converted(node, type_name, dialect)
     if isinstance(node, exp.Add) and (
@@ -137,12 +148,20 @@ def _said(
     if isinstance(node, _BOOLEAN_NODES):
         _as_boolean(node, type_of_column)
         return None
+    if isinstance(node, exp.Case):
+        _choice_of_boolean(node, type_of_column)
+        return None
     if isinstance(node, exp.TimeStrToTime | exp.TsOrDsToDate):
         return None
     if isinstance(node, exp.Extract) and node.meta.get("said"):
         return None
     call = call_of(node)
     return None if call is None else _call(call[0], call[1], dialect)
+
+
+def _tries(node: exp.Expr) -> bool:
+    """Whether it converts or gives NULL, which the source can't."""
+    return isinstance(node, exp.TryCast) or bool(isinstance(node, exp.Convert) and node.args.get("safe"))
 
 
 def _type(node: exp.DataType, type_name: Callable[[SqlType], str], dialect: str) -> exp.Expr | None:
@@ -153,6 +172,8 @@ def _type(node: exp.DataType, type_name: Callable[[SqlType], str], dialect: str)
         new = exp.DataType.build(type_name(type_of(node)), dialect=dialect)
     except ValueError:
         return None
+    for part in new.walk():  # places are those of the script, not of the type's own text
+        part.meta.clear()
     new.meta["said"] = True
     return new
 
@@ -224,14 +245,24 @@ def _as_boolean(node: exp.Expr, type_of_column: TypeOf) -> None:
     """``flag = 1`` of a column that is boolean in the target."""
     for side, other in (("this", "expression"), ("expression", "this")):
         column, literal = node.args[side], node.args[other]
-        if not isinstance(column, exp.Column) or (type_of_column(column) or "").lower() not in (
-            "boolean",
-            "bool",
-            "bit",
-        ):
-            continue
-        if (flag := boolean_of(literal)) is not None:
+        if _is_boolean(column, type_of_column) and (flag := boolean_of(literal)) is not None:
             node.set(other, flag)
+
+
+def _choice_of_boolean(node: exp.Case, type_of_column: TypeOf) -> None:
+    """``CASE flag WHEN 1 …`` of what is boolean in the target."""
+    if _is_boolean(node.args.get("this"), type_of_column):
+        for branch in node.args["ifs"]:
+            if (flag := boolean_of(branch.this)) is not None:
+                branch.set("this", flag)
+
+
+def _is_boolean(node: object, type_of_column: TypeOf) -> bool:
+    while isinstance(node, exp.Paren) and not node.meta.get(BOOLEAN):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return (type_of_column(node) or "").lower() in ("boolean", "bool", "bit")
+    return isinstance(node, exp.Expr) and bool(node.meta.get(BOOLEAN))
 
 
 def boolean_of(node: object) -> exp.Boolean | None:
@@ -259,6 +290,13 @@ def _call(name: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr | None
         case "NEWID":
             name = "gen_random_uuid" if dialect == "postgres" else "uuid"
             return exp.Anonymous(this=name)
+        case "SYSDATETIME" | "SYSDATETIMEOFFSET":  # only in defaults: elsewhere they are evaluated once
+            return exp.CurrentTimestamp()
+        case "SYSUTCDATETIME" | "GETUTCDATE":
+            now = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=exp.Literal.string("UTC"))
+            return exp.Paren(this=now)
+        case "SUSER_SNAME" | "SUSER_NAME" | "SYSTEM_USER" | "USER_NAME" | "ORIGINAL_LOGIN":
+            return exp.CurrentUser()
         case "CHAR":
             return exp.Anonymous(this="chr", expressions=copies)
     return None
@@ -266,7 +304,7 @@ def _call(name: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr | None
 
 _PARTS: Mapping[str, str] = {
     "year": "YEAR", "quarter": "QUARTER", "month": "MONTH", "day": "DAY", "hour": "HOUR", "minute": "MINUTE",
-    "second": "SECOND", "dayofyear": "DOY",
+    "second": "SECOND", "dayofyear": "DOY", "weekday": "DOW",
 }  # fmt: skip
 
 
@@ -275,7 +313,9 @@ def _date_part(part: str, source: exp.Expr, dialect: str) -> exp.Expr:
         raise sql_error(50040, f"DATEPART({part}) of a column", f"Supported are {', '.join(_PARTS)}.")
     extract = exp.Extract(this=exp.Var(this=_PARTS[part]), expression=source)
     extract.meta["said"] = True
-    whole = exp.func("floor", extract) if part == "second" else extract
+    whole: exp.Expr = exp.func("floor", extract) if part == "second" else extract
+    if part == "weekday" and dialect == "postgres":  # Sunday is 1 for T-SQL and Spark
+        whole = exp.Add(this=extract, expression=exp.Literal.number(1))
     return _said_cast(whole, "int", dialect)
 
 
@@ -290,8 +330,11 @@ _SECONDS: Mapping[str, int] = {"second": 1, "minute": 60, "hour": 3600, "day": 8
 
 def _boundaries(part: str, start: exp.Expr, end: exp.Expr, dialect: str) -> exp.Expr:
     """DATEDIFF counts boundaries that are crossed, so both ends are cut down to the part first."""
+    if part in _MONTHS:
+        return _months_between(_MONTHS[part], start, end, dialect)
     if part not in _SECONDS:
-        raise sql_error(50040, f"DATEDIFF({part}) of columns", f"Supported are {', '.join(_SECONDS)}.")
+        known = ", ".join((*_SECONDS, *_MONTHS))
+        raise sql_error(50040, f"DATEDIFF({part}) of columns", f"Supported are {known}.")
     ends = [
         exp.Anonymous(
             this="date_trunc", expressions=[exp.Literal.string(part), _said_cast(each, "timestamp", dialect)]
@@ -310,6 +353,33 @@ def _boundaries(part: str, start: exp.Expr, end: exp.Expr, dialect: str) -> exp.
         )
     quotient = exp.Div(this=seconds, expression=exp.Literal.number(_SECONDS[part]), typed=False, safe=False)
     return _said_cast(exp.Paren(this=quotient), "bigint", dialect)
+
+
+_MONTHS: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "month": (("YEAR", 12), ("MONTH", 1)),
+    "quarter": (("YEAR", 4), ("QUARTER", 1)),
+    "year": (("YEAR", 1),),
+}
+
+
+def _months_between(
+    parts: tuple[tuple[str, int], ...], start: exp.Expr, end: exp.Expr, dialect: str
+) -> exp.Expr:
+    """The difference of what the calendar says, each part by its weight."""
+    terms = []
+    for name, weight in parts:
+        ends = []
+        for each in (end, start):
+            moment = _said_cast(each.copy(), "timestamp", dialect)
+            extract = exp.Extract(this=exp.Var(this=name), expression=moment)
+            extract.meta["said"] = True
+            ends.append(extract)
+        difference = exp.Paren(this=exp.Sub(this=ends[0], expression=ends[1]))
+        terms.append(exp.Mul(this=difference, expression=exp.Literal.number(weight)))
+    total: exp.Expr = terms[0]
+    for term in terms[1:]:
+        total = exp.Add(this=total, expression=term)
+    return _said_cast(exp.Paren(this=total), "int", dialect)
 
 
 def _added(part: str, count: exp.Expr, source: exp.Expr, dialect: str) -> exp.Expr:

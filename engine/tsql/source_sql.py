@@ -187,6 +187,9 @@ class SourceTranslator:
                 name = self._schema(table.db or table.name).sql(DIALECT)
                 statements.append(f"DROP SCHEMA {'IF EXISTS ' if tree.args.get('exists') else ''}{name}")
                 continue
+            if kind == "INDEX":
+                statements.append(self._dropped_index(tree, table))
+                continue
             if kind != "TABLE" and kind != "VIEW":
                 raise sql_error(50040, f"DROP {kind}", "Tables, views and schemas can be dropped.")
             schema, name = table_name(table)
@@ -199,6 +202,18 @@ class SourceTranslator:
             table.set("alias", None)
             statements.append(f"DROP {kind} {table.sql(DIALECT)}")
         return SourceText(tuple(statements))
+
+    def _dropped_index(self, tree: exp.Drop, index: exp.Table) -> str:
+        """``DROP INDEX i ON t``: at the source an index is found by the schema of its table."""
+        cluster = tree.args.get("cluster")
+        table = cluster.find(exp.Table) if isinstance(cluster, exp.Expr) else None
+        wanted = table_name(table) if table is not None else ("", index.db)
+        relation = self.relation(*wanted) if wanted[1] else None
+        if relation is None:
+            raise sql_error(3701, index.name)
+        schema = exp.to_identifier(relation.schema, quoted=True).sql(DIALECT)
+        name = exp.to_identifier(index.name, quoted=True).sql(DIALECT)
+        return f"DROP INDEX {'IF EXISTS ' if tree.args.get('exists') else ''}{schema}.{name}"
 
 
 def _name_common_tables(tree: exp.Expr) -> None:
@@ -242,8 +257,6 @@ def _update_from(tree: exp.Update) -> exp.Update:
         for condition in conditions:
             tree.where(condition, copy=False)
     for assignment in tree.expressions:
-        if isinstance(assignment.this, exp.Parameter):
-            raise sql_error(50040, "UPDATE … SET @variable", "Use OUTPUT or a SELECT.")
         if isinstance(assignment.this, exp.Column):
             assignment.this.set("table", None)
     return tree

@@ -15,15 +15,17 @@ from engine.model.change import END_LSN, SEQVAL, START_LSN, UPDATE_MASK
 from engine.model.lsn import Lsn
 from engine.model.wrapper import CDC_SEQVAL, CDC_STARTLSN
 from engine.sources.sql_session import Answer, ResultColumn
+from engine.tsql.applying import applied_functions, join_functions
 from engine.tsql.catalog_views import MAPPING_COLUMNS, VIEWS, CatalogView
-from engine.tsql.checks import ROW_FUNCTIONS
+from engine.tsql.checks import NAME_FUNCTIONS, ROW_FUNCTIONS
 from engine.tsql.conversion import convert
 from engine.tsql.dialect import variable
 from engine.tsql.evaluation import Evaluator, call_of, session_function
 from engine.tsql.folding import folded, spark_literal
 from engine.tsql.messages import SqlError, from_engine, sql_error
 from engine.tsql.names import COLUMNS, column_type, is_own, table_name
-from engine.tsql.rewriting import generated, rewritten, spark_type
+from engine.tsql.objects import catalog_names
+from engine.tsql.rewriting import BOOLEAN, generated, rewritten, spark_type
 from engine.tsql.types import DATETIME, INT, LSN, MASK, MAX, TEXT, SqlType, Value, parse_type
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ SOURCE_ROWS = 1_000_000
 _LSN_NAMES = frozenset({START_LSN, END_LSN, SEQVAL, CDC_STARTLSN, CDC_SEQVAL})
 _FUNCTION = re.compile(r"fn_cdc_get_(all|net)_changes_(.+)", re.IGNORECASE | re.DOTALL)
 _WRAPPER = re.compile(r"fn_(all|net)_changes_(.+)", re.IGNORECASE | re.DOTALL)
+_FLAGS = frozenset({"FN_CDC_IS_BIT_SET", "FN_CDC_HAS_COLUMN_CHANGED"})
 _LAKE_TYPES: Mapping[str, SqlType] = {
     "string": TEXT,
     "int": INT,
@@ -87,12 +90,20 @@ def is_change_data(tree: exp.Expr, wrappers: Mapping[str, Wrapper]) -> bool:
             return True
         if function_name(table).lower() in wrappers:
             return True
+    if any(_reads_changes(join.this.this, wrappers) for join in applied_functions(tree)):
+        return True
     return any(
         (call := call_of(node)) is not None
         and session_function(call[0]) in ROW_FUNCTIONS
         and _has_column(node)
         for node in tree.find_all(exp.Dot)
     )
+
+
+def _reads_changes(function: exp.Expr, wrappers: Mapping[str, Wrapper]) -> bool:
+    if isinstance(function, exp.Dot):
+        return function.this.name.lower() in ("cdc", "sys") or function.expression.name.lower() in wrappers
+    return function.name.lower() in wrappers
 
 
 def function_name(table: exp.Table) -> str:
@@ -117,11 +128,13 @@ class SparkTranslator:
         from engine.query.ad_hoc import StatementFailed
 
         copy = tree.copy()
+        join_functions(copy)
         for table in list(copy.find_all(exp.Table)):
             if not is_own(table):
                 self._name(table)
         copy = folded(copy, self._evaluator, spark_literal)
         copy = self._row_functions(copy)
+        self._name_functions(copy)
         _whole_division(copy)
         text = generated(rewritten(copy, spark_type, DIALECT, column_type), DIALECT)
         try:
@@ -133,9 +146,8 @@ class SparkTranslator:
     def _name(self, table: exp.Table) -> None:
         """The view that stands for a table."""
         view, columns = self._view(table)
-        alias = table.alias or table.name or function_name(table)
-        if variable(table.this):
-            alias = table_name(table)[1]
+        own = table_name(table)[1] if variable(table.this) else table.name or function_name(table)
+        alias = table.alias or own
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
         table.set("this", exp.to_identifier(view, quoted=True))
         for part in ("db", "catalog", "hints"):
@@ -253,8 +265,22 @@ class SparkTranslator:
                 continue
             if name not in ROW_FUNCTIONS:
                 raise sql_error(50040, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
-            node.replace(self._row_function(name, call[1]))
+            new = self._row_function(name, call[1])
+            new.meta[BOOLEAN] = name in _FLAGS
+            node.replace(new)
         return tree
+
+    def _name_functions(self, tree: exp.Expr) -> None:
+        """SCHEMA_NAME and its like of columns: a choice among the names that there are."""
+        for node in list(tree.find_all(exp.Anonymous)):
+            name = node.name.upper()
+            if name not in NAME_FUNCTIONS:
+                continue
+            choices = catalog_names(self._place.engine, self._place.database, name)
+            case = exp.Case(this=node.expressions[0].copy())
+            for number, text in choices:
+                case.append("ifs", exp.If(this=exp.Literal.number(number), true=exp.Literal.string(text)))
+            node.replace(case if choices else exp.Null())
 
     def _row_function(self, name: str, arguments: list[exp.Expr]) -> exp.Expr:
         match name:
@@ -385,6 +411,10 @@ def _is_whole(node: exp.Expr) -> bool:
         return not node.is_string and str(node.this).isdigit()
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.IntDiv):
         return _is_whole(node.this) and _is_whole(node.expression)
+    if isinstance(node, exp.Nullif):
+        return _is_whole(node.this)
+    if isinstance(node, exp.Coalesce):
+        return _is_whole(node.this) and all(_is_whole(each) for each in node.expressions)
     if isinstance(node, exp.Column):
         return (column_type(node) or "") in ("int", "bigint", "smallint", "tinyint")
     return isinstance(node, exp.Count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -11,9 +11,10 @@ from engine.tsql.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``line`` of the script, from 1."""
+    """``line`` and ``column`` of the script, from 1."""
 
     line: int
+    column: int = field(default=1, kw_only=True, compare=False)
 
 
 Statements = tuple[Statement, ...]
@@ -68,6 +69,14 @@ class SetOption(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class IdentityInsert(Statement):
+    """SET IDENTITY_INSERT table ON or OFF."""
+
+    table: exp.Table
+    is_on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Statement):
     """A SELECT that returns rows."""
 
@@ -93,6 +102,17 @@ class DefineWrapper(Statement):
     """CREATE FUNCTION of a script of sp_cdc_generate_wrapper_function: its whole text."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DefineFunction(Statement):
+    """CREATE FUNCTION that gives a value; its name in lower case, without its schema."""
+
+    name: str
+    parameters: tuple[Declaration, ...]
+    returns: SqlType
+    body: Statements
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +182,9 @@ class Leave(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Return(Statement):
-    """RETURN: the batch ends."""
+    """RETURN: the batch ends, or a function with a value."""
+
+    value: exp.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +288,15 @@ class Impersonate(Statement):
     """EXECUTE AS USER = '…'; None: REVERT."""
 
     user: exp.Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePrincipal(Statement):
+    """CREATE, ALTER, DROP of USER and ROLE; ``other``: a role's member, or a database's new owner."""
+
+    action: str
+    name: str
+    other: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,16 @@ class Tokens:
         self.at = 0
 
     def word(self, ahead: int = 0) -> str:
-        """The token there in upper case; empty for strings, quoted names, and beyond the end."""
+        """The token there in upper case; empty for strings, quoted names, variables, and beyond the end."""
         return self.word_at(self.at + ahead)
 
     def word_at(self, index: int) -> str:
         """The same by its place."""
         if not 0 <= index < len(self.all) or self.all[index].token_type in _QUOTED:
             return ""
-        return self.all[index].text.upper()
+        word = self.all[index].text.upper()
+        # @end and @begin are names, whatever their words mean elsewhere.
+        return word if word == "@" or index == 0 or self.all[index - 1].text != "@" else ""
 
     @property
     def done(self) -> bool:
@@ -61,6 +63,16 @@ class Tokens:
     def line(self) -> int:
         """The line of the next token, or of the last one."""
         return self.all[min(self.at, len(self.all) - 1)].line
+
+    @property
+    def column(self) -> int:
+        """The column of the next token, or of the last one, from 1."""
+        return self.column_at(self.at)
+
+    def column_at(self, index: int) -> int:
+        """The column where a token begins, or the last one."""
+        start = self.all[min(index, len(self.all) - 1)].start
+        return start - self.text.rfind("\n", 0, start)
 
     def take(self, *words: str) -> bool:
         """Steps over these words if they are next."""
@@ -93,12 +105,12 @@ class Tokens:
     def wrong(self) -> SyntaxProblem:
         """Error 102 at the next token."""
         token = self.all[min(self.at, len(self.all) - 1)]
-        return syntax_problem(102, token.text, line=token.line)
+        return syntax_problem(102, token.text, line=token.line, column=self.column)
 
     def refused(self, what: str, instead: str, at: int | None = None) -> SyntaxProblem:
         """That this is not supported, with its place."""
-        token = self.all[min(self.at if at is None else at, len(self.all) - 1)]
-        return unsupported(what, instead, token.line, max(1, token.col - len(token.text) + 1))
+        index = min(self.at if at is None else at, len(self.all) - 1)
+        return unsupported(what, instead, self.all[index].line, self.column_at(index))
 
     # Where things end
 

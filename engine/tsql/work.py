@@ -26,6 +26,8 @@ _ERRORS: Mapping[str, Callable[[StatementRefused], SqlError]] = {
     "42703": lambda e: sql_error(207, _quoted_in(e.text)),
     "42702": lambda e: sql_error(209, _quoted_in(e.text)),
     "42P07": lambda e: sql_error(2714, _quoted_in(e.text)),
+    "42710": lambda e: sql_error(15023, _quoted_in(e.text)),
+    "42704": lambda e: sql_error(15151, "find", "principal or object", _quoted_in(e.text)),
     "42P06": lambda e: sql_error(2714, _quoted_in(e.text)),
     "22001": lambda e: sql_error(2628, e.text),
     "22003": lambda e: sql_error(8115, "expression", "the column's type"),

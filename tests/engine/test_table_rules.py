@@ -15,6 +15,7 @@ from engine.procedures.table_rules import (
     EnablePlan,
     EnableRequest,
     check_parameters,
+    filegroup,
     partition_note,
     partition_switch,
     plan,
@@ -91,8 +92,12 @@ def test_bits_are_0_or_1(name):
     planned(**{name: 1})
 
 
-def test_change_tables_have_no_filegroup():
-    refused(errors.FilegroupInvalid, filegroup_name="fast")
+def test_a_filegroup_is_primary_or_a_tablespace_of_the_source():
+    assert filegroup(None, list) is None
+    assert filegroup("primary", list) == "PRIMARY"
+    assert filegroup("fast", lambda: ["pg_default", "Fast"]) == "Fast"
+    with pytest.raises(errors.FilegroupInvalid):
+        filegroup("slow", lambda: ["pg_default", "Fast"])
 
 
 # Name

@@ -23,6 +23,10 @@ def kinds(text: str) -> list[type[st.Statement]]:
         ("", []),
         (";;", []),
         ("DECLARE @x int = 1 SET @x += 1 SELECT @x", [st.Declare, st.Assign, st.Query]),
+        (
+            "DECLARE @end int, @case int SELECT @end = @case IF @end = 1 SET @case = @end",
+            [st.Declare, st.SelectAssign, st.If],
+        ),
         ("DECLARE @x int SELECT @x = 1 PRINT @x", [st.Declare, st.SelectAssign, st.Print]),
         ("IF 1 = 1 PRINT 'a' ELSE PRINT 'b' PRINT 'c'", [st.If, st.Print]),
         ("IF 1 = 1 BEGIN PRINT 'a'; PRINT 'b' END; ELSE PRINT 'c'", [st.If]),

@@ -302,3 +302,113 @@ def test_results_have_types(session: Session) -> None:
         "6F9619FF-8B86-D011-B42D-00C04FC964FF",
         "2026-01-05",
     ]
+
+
+def test_nothing_of_a_batch_runs_whose_end_cannot_be_translated(session: Session) -> None:
+    outcome = session.run(
+        "DELETE T\n  UPDATE T SET name = 'x' OUTPUT deleted.name\nGO\nSELECT COUNT(*) FROM T"
+    )
+    assert outcome.errors == [50040]
+    assert outcome.of("error")[0]["text"].startswith("Line 2, column 3: OUTPUT")
+    assert outcome.value == 2
+    assert session.run("EXEC ('DELETE T SELECT TRY_CAST(name AS int) FROM T')").errors == [50040]
+    assert session.run("SELECT COUNT(*) FROM T").value == 2
+
+
+def test_a_script_that_fails_halfway_leaves_what_was_done(session: Session) -> None:
+    """Each statement is its own transaction; an error that ends a batch ends no script."""
+    outcome = session.run(
+        "INSERT T (id, name) VALUES (3, 'c') INSERT T (id, name) VALUES (3, 'again')"
+        " INSERT T (id, name) VALUES (4, 'd') SELECT CAST('x' AS int)"
+        " INSERT T (id, name) VALUES (5, 'e')\nGO\n"
+        "INSERT T (id, name) VALUES (6, 'f')\nGO\nSELECT id FROM T ORDER BY id"
+    )
+    assert outcome.errors == [2627, 245]
+    assert outcome.rows == [[1], [2], [3], [4], [6]]
+
+
+def test_each_statement_sets_error_and_rowcount_anew(session: Session) -> None:
+    outcome = session.run(
+        "INSERT T (id, name) VALUES (1, 'x') IF @@ERROR = 2627 PRINT @@ERROR"
+        " UPDATE T SET name = name PRINT @@ROWCOUNT PRINT @@ROWCOUNT"
+    )
+    assert outcome.texts == ["0", "2", "0"]
+
+
+def test_nested_catch_blocks_see_their_own_error(session: Session) -> None:
+    outcome = session.run(
+        "BEGIN TRY BEGIN TRY SELECT 1/0 END TRY\n"
+        "BEGIN CATCH PRINT ERROR_NUMBER(); THROW 50010, 'outer', 2 END CATCH END TRY\n"
+        "BEGIN CATCH PRINT CONCAT(ERROR_NUMBER(), ERROR_MESSAGE(), ERROR_STATE(), ERROR_LINE(),"
+        " ERROR_SEVERITY()) END CATCH SELECT ERROR_NUMBER()"
+    )
+    assert outcome.texts == ["8134", "50010outer2216"]
+    assert outcome.value is None
+
+
+def test_a_transaction_goes_on_over_batches(session: Session) -> None:
+    outcome = session.run(
+        "BEGIN TRAN DELETE T\nGO\nSELECT @@TRANCOUNT, COUNT(*) FROM T\nGO\nROLLBACK\nGO\n"
+        "SELECT COUNT(*) FROM T"
+    )
+    assert outcome.rows == [[1, 0], [2]]
+
+
+def test_definitions_as_management_studio_writes_them(session: Session) -> None:
+    outcome = session.run(
+        """
+        CREATE TABLE [dbo].[D](
+            [ID] [int] IDENTITY(1,1) NOT NULL,
+            [Q] [int] NULL CONSTRAINT [DF_Q] DEFAULT ((5)),
+            [At] [datetime2](3) DEFAULT (SYSUTCDATETIME()),
+            CONSTRAINT [PK_D] PRIMARY KEY CLUSTERED ([ID] ASC)
+                WITH (PAD_INDEX = OFF, IGNORE_DUP_KEY = OFF) ON [PRIMARY],
+            CONSTRAINT UQ_D UNIQUE NONCLUSTERED (Q ASC)
+        ) ON [PRIMARY] TEXTIMAGE_ON [PRIMARY]
+        CREATE NONCLUSTERED INDEX IX_D ON D (At DESC, Q ASC) WITH (FILLFACTOR = 80) ON [PRIMARY]
+        ALTER TABLE D ADD CONSTRAINT CK CHECK (Q > 0)
+        ALTER TABLE D DROP CONSTRAINT CK
+        DROP INDEX IX_D ON dbo.D
+        INSERT D DEFAULT VALUES SELECT SCOPE_IDENTITY(), @@IDENTITY
+        SET IDENTITY_INSERT dbo.D ON INSERT D (ID, Q) VALUES (77, 9) SET IDENTITY_INSERT dbo.D OFF
+        INSERT D (Q) VALUES (-1)
+        SELECT ID, Q, IIF(At > '2020-01-01', 1, 0) FROM D ORDER BY ID
+        """
+    )
+    assert outcome.errors == []
+    assert outcome.rows == [[1, 1], [1, 5, 1], [77, 9, 1], [78, -1, 1]]
+    assert session.run("SET IDENTITY_INSERT T ON").errors == [8106]
+
+
+def test_scalar_functions_live_as_long_as_the_session(session: Session) -> None:
+    outcome = session.run(
+        "CREATE FUNCTION dbo.half (@n int, @by int) RETURNS int AS BEGIN"
+        " IF @by = 0 RETURN NULL; DECLARE @x int = @n / @by; RETURN @x END\nGO\n"
+        "SELECT dbo.half(9, 2), dbo.HALF(1, 0) SELECT name FROM T WHERE id = dbo.half(4, 2)\nGO\n"
+        "SELECT dbo.half(1)\nGO\nSELECT dbo.gone(1)\nGO\nDROP FUNCTION dbo.half SELECT dbo.half(1, 1)"
+    )
+    assert outcome.rows == [[4, None], ["b"]]
+    assert outcome.errors == [313, 4121, 4121]
+    assert session.run("CREATE FUNCTION f() RETURNS int AS BEGIN DELETE T RETURN 1 END").errors == [50040]
+
+
+def test_only_the_owner_may_stand_for_others(new_session: Callable[..., Session], session: Session) -> None:
+    roles = "DROP ROLE IF EXISTS tsql_member DROP ROLE IF EXISTS tsql_group"
+    try:
+        outcome = session.run(
+            f"{roles} CREATE USER tsql_member WITHOUT LOGIN CREATE ROLE tsql_group"
+            " ALTER ROLE tsql_group ADD MEMBER tsql_member CREATE USER tsql_member WITHOUT LOGIN"
+            " SELECT IS_ROLEMEMBER('tsql_group', 'tsql_member'), IS_MEMBER('db_owner'), IS_MEMBER('gone')"
+            " EXECUTE AS USER = 'tsql_member'"
+            " SELECT USER_NAME(), IS_MEMBER('tsql_group'), IS_MEMBER('db_owner')"
+            " EXECUTE AS USER = 'dbo' SELECT COUNT(*) FROM T\nGO\n"
+            "REVERT EXEC sp_droprolemember 'tsql_group', 'tsql_member'"
+            " SELECT IS_ROLEMEMBER('tsql_group', 'tsql_member')"
+        )
+        assert outcome.errors == [15023, 15517, 229]
+        assert outcome.rows == [[1, 1, None], ["tsql_member", 1, 0], [0]]
+        member = new_session("tsql_member")
+        assert member.run("EXECUTE AS USER = 'dbo' SELECT USER_NAME()").errors == [15517]
+        assert member.run("REVERT REVERT SELECT COUNT(*) FROM T").errors == [229]
+    finally:
+        assert session.run(f"REVERT {roles}").errors == []

@@ -113,6 +113,12 @@ class PostgresAdmin:
         with self._connected() as connection:
             return _has_own_schema(connection)
 
+    def tablespaces(self) -> Sequence[str]:
+        """Names of tablespaces, which are what filegroups are. Raises SourceUnreachable."""
+        with self._connected() as connection:
+            rows = connection.execute("SELECT spcname FROM pg_tablespace ORDER BY spcname").fetchall()
+        return [str(name) for (name,) in rows]
+
     def place(self) -> str:
         """The server's run and the database's oid: a copied server has another start, if nothing else."""
         with self._connected() as connection:

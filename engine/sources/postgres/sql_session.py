@@ -38,6 +38,8 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND lower(c.relname) = ANY(%s)
 ORDER BY c.relpersistence <> 't', n.nspname, c.relname, a.attnum
 """
 
+_PRINCIPALS = "SELECT rolname, oid, rolcanlogin FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname"
+
 _TYPE_NAMES = {
     "bool": "bit",
     "int2": "smallint",
@@ -123,6 +125,12 @@ class PostgresSqlSession:
         with self._refused():
             rows = self._connection().execute("SELECT nspname FROM pg_namespace ORDER BY nspname").fetchall()
         return [str(row[0]) for row in rows]
+
+    def principals(self) -> Sequence[tuple[str, int, bool]]:
+        """Roles: name, number, and whether somebody can log in as it. PostgreSQL's own are left out."""
+        with self._refused():
+            rows = self._connection().execute(_PRINCIPALS).fetchall()
+        return [(str(name), int(number), bool(can_login)) for name, number, can_login in rows]
 
     def impersonate(self, role: str | None) -> None:
         """Statements run with the rights of this role; None: the session's own. Raises StatementRefused."""

@@ -12,6 +12,7 @@ from engine.tsql.checks import check_value
 from engine.tsql.dialect import parsed, parsed_expression, variable
 from engine.tsql.messages import syntax_problem
 from engine.tsql.tokens import Tokens
+from engine.tsql.types import SqlType, parse_type
 
 CONSTANTS = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.HEX_STRING, TokenType.NUMBER})
 
@@ -33,6 +34,8 @@ class Grammar:
         self.loops = 0
         self.catching = 0
         """How many loops and CATCH blocks the next statement stands in."""
+        self.in_function = False
+        """Whether RETURN gives a value."""
         self._statement = statement
 
     def skip_semicolons(self) -> bool:
@@ -72,6 +75,23 @@ class Grammar:
             raise syntax_problem(137, name, line=line)
         return name
 
+    def type_(self) -> SqlType:
+        """The name of a type. Raises 50040 for one that there is not."""
+        start = self.tokens.at
+        text = self.tokens.next().text
+        if self.tokens.word() == ".":  # sys.sysname
+            self.tokens.at += 1
+            text = self.tokens.next().text
+        if text.upper() == "DOUBLE" and self.tokens.take("PRECISION"):
+            text = "double precision"
+        if self.tokens.word() == "(":
+            end = self.closing()
+            text += "".join(token.text for token in self.tokens.slice(end))
+        try:
+            return parse_type(text)
+        except ValueError as error:
+            raise self.tokens.refused(f"The type '{error}'", "See docs/tsql.md for types.", start) from error
+
     def start(self, word: str) -> int:
         """Steps over the statement's word; its line."""
         line = self.tokens.line
@@ -80,8 +100,7 @@ class Grammar:
 
     def place(self, index: int) -> tuple[int, int]:
         """Line and column of a token."""
-        token = self.tokens.all[min(index, len(self.tokens.all) - 1)]
-        return token.line, max(1, token.col - len(token.text) + 1)
+        return self.tokens.all[min(index, len(self.tokens.all) - 1)].line, self.tokens.column_at(index)
 
     def expression(
         self,
@@ -104,7 +123,11 @@ class Grammar:
         """Raises 137 and 1087 for variables that were not declared."""
         for node in tree.find_all(exp.Parameter):
             name = variable(node)
-            if name is None or isinstance(node.parent, exp.Parameter) or name.startswith("@@"):
+            if (
+                name is None
+                or isinstance(node.parent, exp.Parameter | exp.Returning)
+                or name.startswith("@@")
+            ):
                 continue
             if isinstance(node.parent, exp.Table):
                 if name not in self.tables:

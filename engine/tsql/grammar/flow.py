@@ -82,6 +82,8 @@ def leave(grammar: Grammar) -> st.Statement:
 def return_(grammar: Grammar) -> st.Statement:
     """RETURN."""
     line = grammar.start("RETURN")
+    if grammar.in_function:
+        return st.Return(line, grammar.expression())
     if not grammar.at_end():
         raise grammar.tokens.refused("RETURN with a value", "A batch returns none.")
     return st.Return(line)

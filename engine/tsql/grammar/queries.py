@@ -1,18 +1,15 @@
-"""Queries, changes of rows, and definitions: trees of sqlglot."""
+"""Queries and changes of rows: trees of sqlglot."""
 
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from engine.tsql import statements as st
-from engine.tsql.checks import check_definition, check_modification, check_query
-from engine.tsql.dialect import parsed, tokens_of, variable
+from engine.tsql.checks import check_modification, check_query
+from engine.tsql.dialect import tokens_of, variable
 from engine.tsql.grammar import calls
 from engine.tsql.grammar.base import Grammar
 from engine.tsql.messages import syntax_problem
-
-_INDEX_KINDS = ("CLUSTERED", "NONCLUSTERED")
 
 
 def select(grammar: Grammar, stop: frozenset[str] = frozenset()) -> st.Statement:
@@ -97,36 +94,3 @@ def _modification(grammar: Grammar, tree: exp.Expr, line: int, start: int) -> st
     grammar.check_variables(tree, line)
     check_modification(tree, grammar.place(start))
     return st.Modify(line, tree)
-
-
-def define(grammar: Grammar) -> st.Statement:
-    """CREATE, ALTER, DROP, TRUNCATE."""
-    tokens, line, start = grammar.tokens, grammar.tokens.line, grammar.tokens.at
-    at = 3 if tokens.word(1) == "OR" and tokens.word(2) == "ALTER" else 1
-    if tokens.word(at) in ("FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "VIEW"):
-        return _module(grammar, line, tokens.word(at))
-    # The source has one kind of index, and sqlglot does not know these words everywhere.
-    words = [
-        token
-        for token in tokens.slice(tokens.definition_end())
-        if token.token_type == TokenType.IDENTIFIER or token.text.upper() not in _INDEX_KINDS
-    ]
-    tree = parsed(words, tokens.text)
-    grammar.check_variables(tree, line)
-    check_definition(tree, grammar.place(start))
-    return st.Define(line, tree)
-
-
-def _module(grammar: Grammar, line: int, kind: str) -> st.Statement:
-    """CREATE FUNCTION takes the rest of its batch."""
-    tokens = grammar.tokens
-    if tokens.word() == "DROP":
-        tree = grammar.parsed(tokens.definition_end())
-        check_definition(tree, grammar.place(tokens.at - 1))
-        return st.Define(line, tree)
-    if kind != "FUNCTION":
-        raise tokens.refused(f"{tokens.word()} {kind}", "Only wrapper functions can be made.")
-    if tokens.at != 0:
-        raise syntax_problem(111, f"{tokens.word()} {kind}", line=line)
-    tokens.at = len(tokens.all)
-    return st.DefineWrapper(line, tokens.text)

@@ -10,7 +10,6 @@ from engine.tsql.dialect import parsed, tokens_of
 from engine.tsql.grammar.base import Grammar
 from engine.tsql.grammar.cursors import declare_cursor
 from engine.tsql.messages import syntax_problem
-from engine.tsql.types import SqlType, parse_type
 
 _OPTIONS = frozenset(
     {
@@ -43,10 +42,10 @@ def declare(grammar: Grammar) -> st.Statement:
             return _declare_table(grammar, line, name)
         if grammar.tokens.word() == "CURSOR":
             raise grammar.tokens.refused("A cursor variable", "Use DECLARE name CURSOR FOR …")
-        type_ = _type(grammar)
+        kind = grammar.type_()
         initial = grammar.expression(frozenset({","})) if grammar.tokens.take("=") else None
         grammar.scalars.add(name)
-        variables.append(st.Declaration(name, type_, initial))
+        variables.append(st.Declaration(name, kind, initial))
         if not grammar.tokens.take(","):
             return st.Declare(line, tuple(variables))
 
@@ -65,23 +64,6 @@ def _declare_table(grammar: Grammar, line: int, name: str) -> st.Statement:
     grammar.tokens.at = end
     grammar.tables.add(name)
     return st.DeclareTable(line, name, tree)
-
-
-def _type(grammar: Grammar) -> SqlType:
-    start = grammar.tokens.at
-    text = grammar.tokens.next().text
-    if grammar.tokens.word() == ".":  # sys.sysname
-        grammar.tokens.at += 1
-        text = grammar.tokens.next().text
-    if text.upper() == "DOUBLE" and grammar.tokens.take("PRECISION"):
-        text = "double precision"
-    if grammar.tokens.word() == "(":
-        end = grammar.closing()
-        text += "".join(token.text for token in grammar.tokens.slice(end))
-    try:
-        return parse_type(text)
-    except ValueError as error:
-        raise grammar.tokens.refused(f"The type '{error}'", "See docs/tsql.md for types.", start) from error
 
 
 def set_(grammar: Grammar) -> st.Statement:
@@ -114,6 +96,14 @@ def _set_option(grammar: Grammar, line: int) -> st.Statement:
             raise tokens.refused(f"Isolation level {level}", f"Supported are {', '.join(levels)}.", start)
         return st.SetOption(line, "ISOLATION", level)
     option = tokens.next().text.upper()
+    if option == "IDENTITY_INSERT":
+        parts = grammar.object_name()
+        name = exp.to_identifier(parts[-1], quoted=True)
+        schema = exp.to_identifier(parts[-2], quoted=True) if len(parts) > 1 else None
+        is_on = tokens.take("ON")
+        if not is_on:
+            tokens.need("OFF")
+        return st.IdentityInsert(line, exp.Table(this=name, db=schema), is_on)
     if option not in _OPTIONS:
         raise tokens.refused(f"SET {option}", f"Supported are {', '.join(sorted(_OPTIONS))}.", start)
     value = " ".join(token.text.upper() for token in tokens.slice(tokens.expression_end()))

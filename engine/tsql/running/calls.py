@@ -8,17 +8,20 @@ from typing import Any
 
 from engine.sources.sql_session import Answer, ResultColumn
 from engine.tsql import statements as st
+from engine.tsql.calling import REQUIRED, Call, Parameter, Procedure, bound, reported
 from engine.tsql.conversion import as_text, convert
 from engine.tsql.messages import Message, SqlError, sql_error
 from engine.tsql.parser import Scope, parse
-from engine.tsql.procedures import Call, bound, procedure_of, reported
+from engine.tsql.procedures import procedure_of
+from engine.tsql.rehearsal import rehearse
 from engine.tsql.running.changes import Changes, tuples
-from engine.tsql.running.flow import Returned
+from engine.tsql.running.flow import Returned, ReturnedValue
+from engine.tsql.running.principals import Principals
 from engine.tsql.running.queries import Queries
 from engine.tsql.running.session import OPTIONS, VariableScope
 from engine.tsql.running.variables import Variables
 from engine.tsql.sink import Sink, column_of
-from engine.tsql.types import INT, TEXT, Value
+from engine.tsql.types import INT, SYSNAME, TEXT, Value
 
 _NESTING = 32
 
@@ -31,6 +34,7 @@ class Calls:
         queries: Queries,
         changes: Changes,
         tables: Variables,
+        principals: Principals,
         run: Callable[[Sequence[st.Statement]], None],
     ) -> None:
         """``run`` runs the statements of a text."""
@@ -38,7 +42,9 @@ class Calls:
         self._session = queries.session
         self._changes = changes
         self._tables = tables
+        self._principals = principals
         self._run = run
+        self._session.call_function = self._function
 
     def execute(self, statement: st.Execute) -> None:
         """EXEC of a procedure."""
@@ -102,6 +108,7 @@ class Calls:
             raise sql_error(217)
         try:
             statements = parse(text, Scope(frozenset(scope.variables)))
+            rehearse(statements)
         except SqlError as error:
             raise SqlError(error.message, False) from error
         self._session.scopes.append(scope)
@@ -168,6 +175,29 @@ class Calls:
             scope.variables[each.name] = Value(each.type, None)
         return [each.name for each in statement.variables], outputs
 
+    def _function(self, name: str, arguments: Sequence[Value]) -> Value:
+        """A function that was made in this session. Raises 313, 4121, 8144."""
+        function = self._session.functions.get(name.lower())
+        if function is None:
+            raise sql_error(4121, name.lower())
+        if len(arguments) != len(function.parameters):
+            number = 313 if len(arguments) < len(function.parameters) else 8144
+            raise sql_error(number, f"dbo.{name.lower()}")
+        if len(self._session.scopes) > _NESTING:
+            raise sql_error(217)
+        variables = {
+            parameter.name: convert(value, parameter.type)
+            for parameter, value in zip(function.parameters, arguments, strict=True)
+        }
+        self._session.scopes.append(VariableScope(variables))
+        try:
+            self._run(function.body)
+        except ReturnedValue as returned:
+            return convert(returned.value, function.returns)
+        finally:
+            self._session.scopes.pop()
+        return Value(function.returns, None)
+
     def _configure(self, statement: st.Execute, sink: Sink) -> None:
         """sp_configure: options that mean something only in the original are taken and kept."""
         values = [self._queries.value(each.value) for each in statement.arguments if each.value is not None]
@@ -188,6 +218,23 @@ class Calls:
                 "Run the RECONFIGURE statement to install."
             )
             sink.message(Message(15457, 0, 1, text, self._session.line))
+
+    def _add_member(self, statement: st.Execute, sink: Sink) -> None:
+        """sp_addrolemember."""
+        self._principals.add_member(*self._role_and_member(statement))
+
+    def _drop_member(self, statement: st.Execute, sink: Sink) -> None:
+        """sp_droprolemember."""
+        self._principals.drop_member(*self._role_and_member(statement))
+
+    def _role_and_member(self, statement: st.Execute) -> tuple[str, str]:
+        given = [
+            (each.name, None if each.value is None else self._queries.value(each.value))
+            for each in statement.arguments
+        ]
+        procedure = Procedure(statement.procedure[-1], _MEMBERSHIP, lambda call: None)
+        values = bound(procedure, given)
+        return str(values["@rolename"]), str(values["@membername"])
 
     def insert_execute(self, statement: st.InsertExecute) -> None:
         """INSERT … EXEC: result sets become rows. Raises 213."""
@@ -234,7 +281,10 @@ class _Collector:
         self._sink.error(error)
 
 
+_MEMBERSHIP = (Parameter("@rolename", SYSNAME, REQUIRED), Parameter("@membername", SYSNAME, REQUIRED))
 _OWN_PROCEDURES: Mapping[str, Callable[[Calls, st.Execute, Sink], None]] = {
     "sp_executesql": Calls._execute_sql,
     "sp_configure": Calls._configure,
+    "sp_addrolemember": Calls._add_member,
+    "sp_droprolemember": Calls._drop_member,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from engine.tsql.types import Value
+
 
 class Left(Exception):  # noqa: N818 - no error
     """BREAK or CONTINUE."""
@@ -12,6 +14,13 @@ class Left(Exception):  # noqa: N818 - no error
 
 class Returned(Exception):  # noqa: N818 - no error
     """RETURN."""
+
+
+class ReturnedValue(Exception):  # noqa: N818 - no error
+    """RETURN of a function."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
 
 
 class BatchEnded(Exception):  # noqa: N818 - the error was shown

@@ -40,6 +40,7 @@ class Queries:
                 self.answer,
                 self.session.clock,
                 lambda name: object_id(self.session, name),
+                self.session.call_function,
             )
         )
 
@@ -92,14 +93,10 @@ class Queries:
             self.session.engine,
             self.session.database,
             self.session.work.principal,
-            self._is_owner,
+            self.session.is_owner,
             self.session.wrappers,
             self._source_rows,
         )
-
-    def _is_owner(self) -> bool:
-        principal = self.session.work.principal
-        return principal is None or self.session.engine.privileges(self.session.database, principal).is_owner
 
     def _source_rows(self, table: exp.Table) -> Answer:
         plain = table.copy()

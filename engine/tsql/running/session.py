@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.tsql.cursors import Cursor
 from engine.tsql.environment import State
+from engine.tsql.messages import sql_error
 from engine.tsql.sink import Sink
 from engine.tsql.spark_sql import Wrapper
+from engine.tsql.statements import DefineFunction
 from engine.tsql.types import Value
 from engine.tsql.work import SourceWork
 
@@ -32,6 +34,10 @@ class VariableScope:
     variables: dict[str, Value] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     """Table variables and the statements that make them."""
+
+
+def _no_function(name: str, arguments: Sequence[Value]) -> Value:
+    raise sql_error(4121, name)
 
 
 class Session:
@@ -58,6 +64,8 @@ class Session:
         self.scopes = [VariableScope()]
         self.cursors: dict[str, Cursor] = {}
         self.wrappers: dict[str, Wrapper] = {}
+        self.functions: dict[str, DefineFunction] = {}
+        self.call_function: Callable[[str, Sequence[Value]], Value] = _no_function
         self.configured = dict(OPTIONS.values())
         self.nocount = False
         self.xact_abort = False
@@ -68,6 +76,15 @@ class Session:
         self.database = database
         self.work = SourceWork(lambda: self.engine.sql_session(database), database, self._login)
         self.work.before_rollback = lambda: self.before_rollback()
+
+    def is_owner(self) -> bool:
+        """Whether the rights of the database's owner hold."""
+        principal = self.work.principal
+        return principal is None or self.engine.privileges(self.database, principal).is_owner
+
+    def is_enabled(self) -> bool:
+        """Whether the database is enabled for change data capture."""
+        return self.engine.database(self.database).is_cdc_enabled
 
     @property
     def variables(self) -> dict[str, Value]:
