@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 _WORDS = STARTERS | {"FROM", "WHERE", "ORDER BY", "GROUP BY", "TABLE", "TRANSACTION", "GO", "INTO", "VALUES"}
 _NAME = re.compile(r"[\w.$#@\[\]]+")
 _LEAVING = frozenset({"exit", "quit", ":exit", ":quit"})
+_FORGETTING = frozenset({"reset", ":reset"})
 
 
 class Console:
-    """Reads batches until the end of input, ``exit`` or ``quit``."""
+    """Reads batches until the end of input, ``exit`` or ``quit``; ``reset`` forgets what was typed."""
 
     def __init__(self, interpreter: Interpreter, engine: Engine, history: Path) -> None:
         """``history``: the file that keeps what was typed."""
@@ -59,8 +60,12 @@ class Console:
                 continue
             except EOFError:
                 return
-            if not text and typed.strip().rstrip(";").lower() in _LEAVING:
+            word = typed.strip().rstrip(";").lower()
+            if word in _LEAVING and (not text or word.startswith(":")):
                 return
+            if word in _FORGETTING:
+                line, text = 1, ""
+                continue
             text += f"{typed}\n"
             line += 1
             if is_complete(text):

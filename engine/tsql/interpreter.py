@@ -131,13 +131,15 @@ class Interpreter:
             session.state.error = error.message.number
             self._show(error)
             return
-        with suppress(BatchEnded, Returned):
-            self._statements(statements)
-        if session.work.doomed:
-            with suppress(SqlError):
-                session.work.rollback()
-            self._show(sql_error(3998, line=session.line))
-        self._variables.drop_tables(session.scopes[-1])
+        try:
+            with suppress(BatchEnded, Returned):
+                self._statements(statements)
+            if session.work.doomed:
+                with suppress(SqlError):
+                    session.work.rollback()
+                self._show(sql_error(3998, line=session.line))
+        finally:  # also after Ctrl-C: the next batch may declare the same name
+            self._variables.drop_tables(session.scopes[0])
 
     def close(self) -> None:
         """Ends the session; an open transaction is rolled back."""

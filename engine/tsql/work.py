@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from engine.errors import CdcError
@@ -62,6 +62,7 @@ class SourceWork:
         self._principals = [principal]
         self._named: str | None = None
         self._saved: list[str] = []
+        self._taken: Generator[Sequence[Any], None, None] | None = None
         self.isolation: str | None = None
         self.transactions = 0
         """@@TRANCOUNT."""
@@ -81,9 +82,15 @@ class SourceWork:
         except (StatementRefused, CdcError) as error:
             self._undo(session)
             raise self._error(error) from error
-        return Answer(answer.columns, self._rows(session, answer.rows))
+        except BaseException:
+            self._give_up(session, False)
+            raise
+        self._taken = self._rows(session, answer.rows)
+        return Answer(answer.columns, self._taken)
 
-    def _rows(self, session: SqlSession, rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    def _rows(
+        self, session: SqlSession, rows: Iterator[Sequence[Any]]
+    ) -> Generator[Sequence[Any], None, None]:
         finished = False
         try:
             yield from rows
@@ -125,6 +132,17 @@ class SourceWork:
             else:
                 self._undo(session)
             raise self._error(error) from error
+        except BaseException:
+            self._give_up(session, alone)
+            raise
+
+    def _give_up(self, session: SqlSession, alone: bool) -> None:
+        """After Ctrl-C: the statement is taken back, and the transaction goes on, as after an attention."""
+        with suppress(SqlError), self._as_errors():
+            if alone:
+                session.run("ROLLBACK")
+            else:
+                self._undo(session)
 
     def insert(self, head: str, rows: Iterator[str]) -> int:
         """INSERT of many rows, each as ``(…)``; all or none. ``head``: up to VALUES. Raises SqlError."""
@@ -262,6 +280,10 @@ class SourceWork:
         self._ended()
 
     def _ready(self) -> SqlSession:
+        """The connection, free for a statement: rows that nobody went on taking (after Ctrl-C) are closed."""
+        if self._taken is not None:
+            self._taken.close()
+            self._taken = None
         if self._session is None:
             session = self._open_session()
             if self.principal is not None:

@@ -558,7 +558,7 @@ def _wrapper_templates(console: Console) -> None:
             " @column_list = N'Name, GroupName'"
         )
         + "SELECT Name, Name_uflag, GroupName_uflag"
-        " FROM fn_net_changes_HR_Department(DATEADD(day, -1, GETDATE()), GETDATE(), 'all with mask')"
+        " FROM fn_net_changes_HR_Department(NULL, NULL, 'all with mask')"
         " ORDER BY Name"
     )
     assert flagged.rows == [["Purchasing", False, True], ["Shipping", False, True]]
@@ -600,4 +600,5 @@ def _clean_up(console: Console) -> None:
         """
     )
     assert cleaned.value == "CLEANUP SUCCESS"
-    assert console.must("SELECT COUNT(*) FROM cdc.HR_Department_CT").value <= 1
+    # Rows of the low watermark's own transaction stay: the two of the last update.
+    assert console.must("SELECT COUNT(*) FROM cdc.HR_Department_CT").value in (0, 2)

@@ -60,6 +60,10 @@ def test_the_end_of_input_leaves_and_ctrl_c_begins_anew(tmp_path: Path) -> None:
     assert typed(tmp_path, "SELECT 1\n\x03SELECT 2\nGO\n\x04") == ["SELECT 2\n"]
 
 
+def test_reset_forgets_what_was_typed_and_quit_leaves_with_it(tmp_path: Path) -> None:
+    assert typed(tmp_path, "SELECT 1\nreset\nSELECT 2\nGO\nSELECT 3\n:quit\n") == ["SELECT 2\n"]
+
+
 def completions(text: str, words: Callable[[], list[str]]) -> list[str]:
     document = Document(text, len(text))
     return [each.text for each in Words(words).get_completions(document, CompleteEvent())]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 
@@ -18,7 +20,9 @@ from engine.runtime.home import Home
 from engine.sources.registry import Sources
 from engine.tsql.batches import batches
 from engine.tsql.interpreter import Interpreter
-from engine.tsql.output import JsonSink
+from engine.tsql.interpreter import session as interpreting
+from engine.tsql.output import CsvSink, JsonSink, TableSink
+from engine.tsql.sink import Sink
 from tests.tsql.consoles import Outcome
 
 
@@ -32,11 +36,15 @@ class Session:
     def __init__(self, engine: Engine, principal: str | None = None) -> None:
         self._text = ""
         self.slept: list[float] = []
+        self.is_interrupted = False
+        """Whether somebody types Ctrl-C as soon as rows come."""
         self.interpreter = Interpreter(
             engine, "shop", JsonSink(self._write), principal, sleep=self.slept.append
         )
 
     def _write(self, text: str) -> None:
+        if self.is_interrupted and "resultset" in text:
+            raise KeyboardInterrupt
         self._text += text
 
     def run(self, script: str) -> Outcome:
@@ -412,3 +420,41 @@ def test_only_the_owner_may_stand_for_others(new_session: Callable[..., Session]
         assert member.run("REVERT REVERT SELECT COUNT(*) FROM T").errors == [229]
     finally:
         assert session.run(f"REVERT {roles}").errors == []
+
+
+def test_ctrl_c_takes_back_its_statement_and_the_transaction_goes_on(session: Session) -> None:
+    session.run("BEGIN TRAN DELETE T WHERE id = 1")
+    session.is_interrupted = True
+    for statement in ("SELECT name FROM T", "DELETE T OUTPUT deleted.id", "SELECT * FROM @t"):
+        with pytest.raises(KeyboardInterrupt):
+            session.run(f"DECLARE @t TABLE (a int) {statement}")
+    session.is_interrupted = False
+    outcome = session.run("SELECT @@TRANCOUNT, XACT_STATE(), COUNT(*) FROM T ROLLBACK SELECT COUNT(*) FROM T")
+    assert outcome.rows == [[1, 1, 1], [2]]
+
+
+def test_a_million_rows_take_no_memory_in_any_form(engine: Engine, session: Session) -> None:
+    """What the process holds is looked at while rows are written, in the middle and at the end."""
+    digits = ", ".join(f"({digit})" for digit in range(10))
+    session.run(f"CREATE TABLE N (i int) INSERT N VALUES {digits}")
+    query = "SELECT a.i, 'a text of some length', b.i * 1.5 FROM N a " + " ".join(
+        f"CROSS JOIN N {name}" for name in "bcdef"
+    )
+    sinks: list[Callable[[Callable[[str], None]], Sink]] = [
+        JsonSink,
+        lambda write: CsvSink(write, write),
+        lambda write: TableSink(write, write),
+    ]
+    for sink in sinks:
+        held: list[int] = []
+        written = count()
+
+        def write(text: str, held: list[int] = held, written: Iterator[int] = written) -> None:
+            if next(written) % 1000 == 0:
+                held.append(psutil.Process().memory_info().rss)
+
+        with interpreting(engine, "shop", sink(write)) as interpreter:
+            for batch in batches(query):
+                interpreter.run(batch)
+        assert len(held) > 500
+        assert max(held) - held[0] < 32 << 20

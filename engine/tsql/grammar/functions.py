@@ -16,6 +16,9 @@ def create_function(grammar: Grammar) -> st.Statement:
     tokens, line, column = grammar.tokens, grammar.tokens.line, grammar.tokens.column
     if tokens.at != 0:
         raise syntax_problem(111, f"{tokens.word()} FUNCTION", line=line, column=column)
+    if _gives_table(grammar):
+        tokens.at = len(tokens.all)
+        return st.DefineWrapper(line, tokens.text)
     replaces = tokens.take("CREATE", "OR", "ALTER") or not tokens.take("CREATE")
     if replaces:
         tokens.take("ALTER")
@@ -23,9 +26,6 @@ def create_function(grammar: Grammar) -> st.Statement:
     name = grammar.object_name()
     parameters = _parameters(grammar)
     tokens.need("RETURNS")
-    if tokens.word() in ("TABLE", "@"):
-        tokens.at = len(tokens.all)
-        return st.DefineWrapper(line, tokens.text)
     returns = grammar.type_()
     if tokens.take("WITH"):
         tokens.slice(
@@ -36,6 +36,13 @@ def create_function(grammar: Grammar) -> st.Statement:
     body = _body(grammar)
     grammar.in_function = False
     return st.DefineFunction(line, name[-1].lower(), parameters, returns, body, replaces)
+
+
+def _gives_table(grammar: Grammar) -> bool:
+    tokens = grammar.tokens
+    places = range(tokens.at, len(tokens.all))
+    returns = next((place for place in places if tokens.word_at(place) == "RETURNS"), None)
+    return returns is not None and tokens.word_at(returns + 1) in ("TABLE", "@")
 
 
 def _parameters(grammar: Grammar) -> tuple[st.Declaration, ...]:
