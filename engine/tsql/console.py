@@ -96,7 +96,7 @@ class Console:
             signal.signal(signal.SIGINT, before)
 
     def words(self) -> Iterable[str]:
-        """What can be completed: T-SQL's words, procedures, functions, views, tables, capture instances."""
+        """What can be completed: T-SQL's words, procedures, functions, views, tables, columns, instances."""
         yield from _WORDS
         yield from FUNCTIONS
         yield from (f"sys.{name}" for name in PROCEDURES)
@@ -106,7 +106,9 @@ class Console:
         yield "highwater.sync"
         database = self._interpreter.database
         try:
-            yield from (f"{each.schema}.{each.name}" for each in self._engine.source_tables(database))
+            for table in self._engine.source_tables(database):
+                yield f"{table.schema}.{table.name}"
+                yield from (column.name for column in table.columns)
             if not self._engine.database(database).is_cdc_enabled:
                 return
             for instance in self._engine.help_change_data_capture(database):
