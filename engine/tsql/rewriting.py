@@ -156,7 +156,19 @@ def _said(
     if isinstance(node, exp.Extract) and node.meta.get("said"):
         return None
     call = call_of(node)
+    if call is not None and call[0] == "ASCII" and dialect == "spark":
+        return None if _is_text(call[1][0], type_of_column) else _first_byte(call[1][0])
     return None if call is None else _call(call[0], call[1], dialect)
+
+
+def _first_byte(node: exp.Expr) -> exp.Expr:
+    """ASCII of bytes, such as an update mask's: Spark's own takes them for UTF-8."""
+    first = exp.Anonymous(
+        this="substring", expressions=[node.copy(), exp.Literal.number(1), exp.Literal.number(1)]
+    )
+    digits = exp.Anonymous(this="hex", expressions=[first])
+    number = exp.Anonymous(this="conv", expressions=[digits, exp.Literal.number(16), exp.Literal.number(10)])
+    return _said_cast(number, "int", "spark")
 
 
 def _tries(node: exp.Expr) -> bool:
@@ -218,6 +230,8 @@ _ISO_STYLES: Mapping[str, tuple[str, str]] = {
 def _is_text(node: exp.Expr, type_of_column: TypeOf) -> bool:
     """Whether + puts it together with other text rather than adds it."""
     if isinstance(node, exp.Paren | exp.Alias):
+        return _is_text(node.this, type_of_column)
+    if isinstance(node, exp.Substring):
         return _is_text(node.this, type_of_column)
     if isinstance(node, exp.Literal | exp.National):
         return isinstance(node, exp.National) or bool(node.is_string)
