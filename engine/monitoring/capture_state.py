@@ -141,7 +141,9 @@ def _stopped(facts: DatabaseFacts, job: Job) -> StateOfCapture:
     if job.wanted:
         return StateOfCapture(CaptureState.STOPPED, job.since, "The agent is about to start it.")
     is_ending = job.state is not JobState.STOPPED
-    why = f"{job.name} is stopping." if is_ending else f"{job.name}: {job.message}"
+    was_stopped = job.message == "Stopped."
+    ended = f"{job.name} was stopped." if was_stopped else f"{job.name}: {job.message}"
+    why = f"{job.name} is stopping." if is_ending else ended
     return StateOfCapture(CaptureState.STOPPED, job.since, why, start_job(facts))
 
 
