@@ -19,6 +19,7 @@ SECTIONS = {
         "tables": ("Tables", "table_chart"),
         "changes": ("Changes", "history"),
         "capture": ("Capture", "speed"),
+        "schema": ("Schema", "schema"),
         "errors": ("Errors", "error"),
     },
 }

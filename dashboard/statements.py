@@ -101,6 +101,28 @@ def _enable_table_python(table: EnableTable) -> str:
     return f"engine.enable_table(database, {', '.join(arguments)})"
 
 
+def switch_instance(database: str, old: str, new: str) -> Statement:
+    """How a consumer changes over to another capture instance and neither loses nor repeats a change."""
+    tsql = f"""USE {quoted(database)};
+-- @last: the last LSN that this consumer has processed
+DECLARE @last binary(10) = 0x00000000000000000000; -- put it here
+DECLARE @from binary(10) = sys.fn_cdc_increment_lsn(@last), @upto binary(10) = sys.fn_cdc_get_max_lsn();
+-- 1: once more from {old}, up to now
+SELECT * FROM cdc.{quoted(f"fn_cdc_get_all_changes_{old}")}(@from, @upto, N'all');
+-- 2: whatever comes after that from {new}
+SET @from = sys.fn_cdc_increment_lsn(@upto);
+SET @upto = sys.fn_cdc_get_max_lsn();
+IF @from <= @upto
+    SELECT * FROM cdc.{quoted(f"fn_cdc_get_all_changes_{new}")}(@from, @upto, N'all');"""
+    python = f"""{_opening(database)}last = Lsn.parse("0x00000000000000000000")  # put the last one here
+upto = engine.get_max_lsn(database)
+engine.get_all_changes(database, {old!r}, engine.increment_lsn(last), upto, "all").show()
+start, now = engine.increment_lsn(upto), engine.get_max_lsn(database)
+if start <= now:
+    engine.get_all_changes(database, {new!r}, start, now, "all").show()"""
+    return Statement(tsql, python)
+
+
 def disable_table(database: str, source_schema: str, source_name: str, capture_instance: str) -> Statement:
     """sp_cdc_disable_table."""
     return Statement(

@@ -14,7 +14,7 @@ from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, RetentionOutcome
 from engine.model.column_description import ColumnDescription
-from engine.model.ddl_history import DdlHistoryRow
+from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.job import AnyJob, JobRun, JobType
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
@@ -273,6 +273,11 @@ class Engine:
         Raises ParameterEmpty, ObjectDenied (22981) for an instance that is unknown or not to be read.
         """
         return self._metadata.ddl_history(database, capture_instance, principal)
+
+    def schema_changes(self, database: str, principal: str | None = None) -> Sequence[SchemaChange]:
+        """cdc.ddl_history of all instances that the principal may read, in log order, with the source
+        table's columns before and after each statement (ours: the original keeps no shapes)."""
+        return self._metadata.schema_changes(database, principal)
 
     def generate_wrapper_function(
         self,

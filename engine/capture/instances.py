@@ -144,6 +144,8 @@ class CapturedInstances:
                     ddl_command=event.ddl,
                     ddl_lsn=transaction.commit_lsn,
                     ddl_time=transaction.commit_time,
+                    columns_before=before.source_columns,
+                    columns_after=event.columns,
                 )
             )
             changed.append((before, after))

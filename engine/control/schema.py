@@ -221,6 +221,8 @@ ddl_history = Table(
     Column("ddl_command", Text, nullable=False),
     Column("ddl_lsn", LsnColumn, nullable=False),
     Column("ddl_time", INSTANT, nullable=False),
+    Column("columns_before", JSONB),
+    Column("columns_after", JSONB),
     Index("ddl_history_object", "object_id", "entry_id"),
     schema="cdc",
 )

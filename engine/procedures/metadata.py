@@ -19,7 +19,7 @@ from engine.errors import (
 )
 from engine.model.capture_instance import CaptureInstance
 from engine.model.column_description import ColumnDescription, column_descriptions
-from engine.model.ddl_history import DdlHistoryRow
+from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 from engine.model.wrapper import WrapperFunction
@@ -81,6 +81,16 @@ class Metadata:
         """sys.sp_cdc_get_ddl_history. Raises ParameterEmpty, ObjectDenied (22981)."""
         instance = self._described(database, capture_instance, principal)
         return self._control.ddl.list(database, instance.capture_instance)
+
+    def schema_changes(self, database: str, principal: str | None) -> list[SchemaChange]:
+        """DDL history of all instances that the principal may read, with shapes."""
+        self._databases.enabled(database)
+        changes = self._control.ddl.shapes(database)
+        if principal is None:
+            return list(changes)
+        instances = self._control.instances.list(database)
+        names = {each.capture_instance for each in self._rule.readable(database, instances, principal)}
+        return [change for change in changes if change.history.capture_instance in names]
 
     def _described(self, database: str, capture_instance: str, principal: str | None) -> CaptureInstance:
         self._databases.enabled(database)

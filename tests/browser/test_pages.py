@@ -32,6 +32,7 @@ UPDATE = 'UPDATE "HumanResources"."Department" SET "GroupName" = \'{}\' WHERE "D
         ("/changes", "newest first"),
         ("/capture", "Scan sessions"),
         ("/errors", "No errors of demo"),
+        ("/schema", "Every instance captures its table as it is"),
     ],
 )
 def test_each_page_draws_itself_in_both_themes(open_page: OpenPage, path: str, seen: str, theme: str) -> None:

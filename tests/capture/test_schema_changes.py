@@ -71,6 +71,10 @@ def test_an_added_column_is_ignored_and_noted(workbench, t):
     assert images(workbench) == [(2, 1, "a", 1), (2, 2, "b", 2)]
     assert history(workbench) == [("ALTER TABLE t ADD extra text", False)]
     assert described(workbench).column_names == ("id", "v", "n")
+    (change,) = workbench.engine.schema_changes(DATABASE)
+    assert [column.name for column in change.columns_before] == ["id", "v", "n"]
+    assert [column.name for column in change.columns_after] == ["id", "v", "n", "extra"]
+    assert [change.history] == workbench.engine.get_ddl_history(DATABASE, "public_t")
 
 
 def test_a_history_row_has_the_commit_of_its_ddl(workbench, t):

@@ -16,7 +16,7 @@ from engine.engine import Engine
 from engine.runtime.home import Home
 
 APP = Path(__file__).parents[2] / "dashboard" / "app.py"
-PAGES = ("overview", "tables", "changes", "capture", "errors")
+PAGES = ("overview", "tables", "changes", "capture", "schema", "errors")
 PATIENCE = 120
 """Seconds a run may take at most: the machine may be busy."""
 

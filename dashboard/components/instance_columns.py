@@ -1,0 +1,51 @@
+"""The instances of one table side by side: validity lanes, and which column each captures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import format as fmt
+from dashboard import glossary, state
+from dashboard.charts.validity import validity_chart
+from dashboard.components.chart_card import chart_card
+from dashboard.components.series import lanes
+from dashboard.snapshot import DatabaseView
+from dashboard.theme import table_height
+from engine.model.capture_instance import CaptureInstance
+
+
+def instance_lanes(view: DatabaseView, instances: Sequence[CaptureInstance]) -> None:
+    """A lane for each instance of the table; where two overlap it is safe to switch."""
+    names = {each.capture_instance for each in instances}
+    now = state.now()
+    mine = [lane for lane in lanes(view) if lane.capture_instance in names]
+    chart = validity_chart(mine, state.viewer().axis(now), now)
+    chart_card("Instances", chart, "s_lanes", f"{glossary.LOW_WATERMARK}\n\n{glossary.HIGH_WATERMARK}")
+
+
+def instance_columns(instances: Sequence[CaptureInstance]) -> None:
+    """Every column of the source or of an instance, with its ordinal where it is captured."""
+    source = {column.column_id: column for each in instances for column in each.source_columns}
+    captured = [{column.column_id: column for column in each.columns} for each in instances]
+    numbers = sorted(set(source).union(*captured))
+    rows: dict[str, list[str]] = {
+        "source column": [source[n].name if n in source else fmt.DASH for n in numbers],
+        "type": [source[n].source_type if n in source else "dropped" for n in numbers],
+    }
+    for each, columns in zip(instances, captured, strict=True):
+        rows[each.capture_instance] = [
+            f"{columns[n].column_ordinal}  {columns[n].column_name}" if n in columns else fmt.DASH
+            for n in numbers
+        ]
+    with st.container(border=True, gap="xsmall"):
+        st.markdown("**Columns**", help="As far as the log was read; an instance keeps a renamed one's name.")
+        st.dataframe(
+            pd.DataFrame(rows),
+            hide_index=True,
+            key="s_columns",
+            height=table_height(len(numbers), 8),
+            alt="Columns of the source and of each capture instance",
+        )
