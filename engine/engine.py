@@ -11,6 +11,7 @@ from engine.control import ControlDatabase
 from engine.errors import CdcError
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
+from engine.model.alert import Alert, AlertHook
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, RetentionOutcome
 from engine.model.column_description import ColumnDescription
@@ -23,6 +24,7 @@ from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, processes_of
+from engine.procedures.alerts import Alerts
 from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.databases import Databases, Secrets
@@ -51,6 +53,8 @@ SESSIONS_SHOWN = 1000
 """Scan sessions that `Engine.scan_sessions` returns when no limit is given."""
 RUNS_SHOWN = 1000
 """Runs of jobs that `Engine.job_history` returns when no limit is given."""
+ALERTS_SHOWN = 1000
+"""Alerts that `Engine.alerts` returns when no limit is given."""
 HISTORY_SHOWN = 100_000
 """Scan sessions that `Engine.session_history` returns at most, the newest."""
 
@@ -100,6 +104,7 @@ class Engine:
         self._tables = Tables(control, self._databases, clock)
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
+        self._alerts = Alerts(control)
         self._scans = Scans(control, self._databases)
         self._cleanup = Cleanup(control, self._databases, lake, spark, clock)
         self._status = StatusReader(control, sources, processes, clock)
@@ -775,6 +780,28 @@ class Engine:
         where schema, publication or slot of ours were dropped at the source.
         """
         self._jobs.sync(database, timeout)
+
+    # Alerts
+
+    def alert_hook(self) -> AlertHook:
+        """Who is told of failures, stalls, lag and slot, and from where on; the same for all databases."""
+        return self._alerts.hook()
+
+    def set_alert_hook(self, hook: AlertHook) -> None:
+        """Another hook: a command that the agents run, or a webhook that they call, with JSON.
+
+        Each alert is told once when it is raised and once when it is over (`engine.model.alert.Alert`), at
+        the latest after three tries within the hook's time. Raises AlertHookInvalid.
+        """
+        self._alerts.set_hook(hook)
+
+    def test_alert_hook(self) -> str:
+        """Tells the hook of a test from this process; how it took it. AlertHookInvalid, AlertNotDelivered."""
+        return self._alerts.test()
+
+    def alerts(self, limit: int = ALERTS_SHOWN) -> list[Alert]:
+        """The newest alerts of all databases, newest first, with how the hook took them."""
+        return self._alerts.list(limit)
 
     # Monitoring
 

@@ -842,3 +842,17 @@ class StepFailed(CdcError):
 
     def __init__(self, job: str, how: str, last_line: str) -> None:
         super().__init__(job, how, f" Its last line: {last_line}" if last_line else "")
+
+
+class AlertHookInvalid(CdcError):
+    """The alert hook cannot be set so."""
+
+    number = 50064
+    shape = "The alert hook is not set: {0}."
+
+
+class AlertNotDelivered(CdcError):
+    """The alert hook did not take an alert."""
+
+    number = 50065
+    shape = "The alert was not delivered: {0}."

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from threading import Event
+from threading import Event, Thread
 
 import structlog
 
+from engine.agent.alert_watch import AlertWatch
 from engine.agent.called_scan import CalledScan, job_without_a_row
 from engine.agent.capture_job import CaptureJob
 from engine.agent.checkpoints import Checkpoints
@@ -32,12 +33,14 @@ from engine.errors import (
     SourceUnreachable,
     UnknownDatabase,
 )
+from engine.lake.failures import jvm_failures
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import WAITS_FOR_SCAN, CaptureParameters, Job, JobState, is_capture, is_cleanup
 from engine.model.scan_call import CALLED_SESSION, ScanCall
 from engine.model.scan_report import Told, tell_nobody
 from engine.model.source_database import SourceDatabase
+from engine.monitoring.status import StatusReader
 from engine.settings import Settings
 from engine.sources.registry import Sources
 
@@ -101,6 +104,9 @@ class Agent:
             clock,
             settings.zone,
         )
+        status = StatusReader(control, sources, lambda: (), clock)
+        self._alerts = AlertWatch(control, status, clock)
+        self._is_warm = False
         self._cleanup_waits = False
         self._tended: dict[str, float] = {}
 
@@ -110,6 +116,7 @@ class Agent:
         Raises SparkEnded when the JVM is gone: only a new process has a new one.
         """
         self._checkpoints.start()
+        self._alerts.start()
         try:
             while not stop.is_set():
                 try:
@@ -119,6 +126,7 @@ class Agent:
                     stop.wait(RECONNECT_PAUSE)
         finally:
             self._stop_all()
+            self._alerts.stop()
             self._checkpoints.stop()
 
     def _obey(self, stop: Event) -> None:
@@ -250,6 +258,7 @@ class Agent:
             self._settings.lease_seconds,
             self._settings.scan_interval_floor,
             self._clock,
+            self._warm_up,
         )
 
     def _step(self, job: Job) -> StepJob:
@@ -257,6 +266,21 @@ class Agent:
         return StepJob(
             job, self._control, self._holder, self._settings.lease_seconds, environment, self._clock
         )
+
+    def _warm_up(self) -> None:
+        """Spark is made ready to append once, beside the wait: a successor is to publish within seconds."""
+        if self._is_warm:
+            return
+        self._is_warm = True
+
+        def warm() -> None:
+            try:
+                with jvm_failures():
+                    self._publisher.warm_up()
+            except (CdcError, OSError) as error:
+                _log.warning("Spark is not warmed up", error=str(error))
+
+        Thread(target=warm, name="warm up", daemon=True).start()
 
     def _stop_all(self) -> None:
         self._cleanups.stop()

@@ -32,10 +32,13 @@ class CaptureJob(LeasedJob):
         lease_seconds: int,
         interval_floor: float,
         clock: Callable[[], datetime] = utc_now,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
+        """``prepare`` is called when another agent has the lease: for what its successor needs."""
         super().__init__(job, control, holder, lease_seconds, clock)
         self._open_scan = open_scan
         self._clear = clear
+        self._prepare = prepare
         self._interval_floor = interval_floor
         self._news = Event()
         self._woken = False
@@ -56,6 +59,9 @@ class CaptureJob(LeasedJob):
         self._tables_dropped = True
 
     # The thread
+
+    def _waits(self) -> None:
+        self._prepare()
 
     def _run_once(self, lease: Lease) -> None:
         with self._open_scan(lease) as scan:

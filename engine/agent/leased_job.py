@@ -168,8 +168,12 @@ class LeasedJob(JobThread):
             if not waiting:
                 waiting = True
                 _log.info("another agent captures this database", database=database)
+                self._waits()
             self._stop.wait(self._lease_seconds / LOOKS_A_LEASE)
         return None
+
+    def _waits(self) -> None:
+        """Another agent has the lease: time to prepare for its end."""
 
     def _release(self, lease: Lease) -> None:
         try:

@@ -258,9 +258,15 @@ class Scan:
     def _begin_instance(self, capture_instance: str, schema: object) -> None:
         """An empty change table, whatever a namesake or a scan that died left there."""
         path = self._lake.change_table(self._database, capture_instance)
+        self._check_lease()
         self._publisher.drop(path)
         self._publisher.create(path, schema)
         _log.info("capture instance recognised", database=self._database, capture_instance=capture_instance)
+
+    def _check_lease(self) -> None:
+        """Appends and publications are fenced, a drop is not: who slept may not do it. Raises LeaseLost."""
+        if not self._control.leases.renew(self._lease):
+            raise LeaseLost(self._database, self._lease.token)
 
     def _alter_instance(self, before: CaptureInstance, after: CaptureInstance) -> None:
         """A change table follows the types of its captured columns: its rows so far are converted."""
@@ -336,6 +342,7 @@ class Scan:
             self._scanned = scanned
         for name in self._instances.ended.values():
             if not self._instances.is_live(name):
+                self._check_lease()
                 self._publisher.drop(self._lake.change_table(self._database, name))
         self._crash.reach(CrashPoint.BEFORE_PUBLISHING)
         self._send(recorder.session)

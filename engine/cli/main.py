@@ -9,6 +9,7 @@ import structlog
 import typer
 
 from engine.cli import (
+    alert_commands,
     capture_commands,
     change_commands,
     cleanup_commands,
@@ -39,6 +40,7 @@ def application() -> typer.Typer:
         cleanup_commands,
         jobs_commands,
         monitoring_commands,
+        alert_commands,
         demo_commands,
     ):
         commands.register(app)

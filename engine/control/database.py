@@ -8,6 +8,7 @@ from typing import Self
 
 from sqlalchemy import Connection, delete, func, literal, select, text, update
 
+from engine.control.alerts import AlertRepository
 from engine.control.capture_runs import CaptureRunRepository
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
@@ -45,6 +46,7 @@ class ControlDatabase:
         self.errors = ScanErrorRepository(connections)
         self.leases = LeaseRepository(connections)
         self.calls = ScanCallRepository(connections)
+        self.alerts = AlertRepository(connections)
 
     @classmethod
     def open(cls, dsn: str) -> Self:

@@ -27,6 +27,10 @@ class LeaseOf(StrEnum):
     """To run the script that a capture job has in the place of its scan."""
 
 
+HELD_SECONDS = 3
+"""How long a transaction that holds a lease may rest between two statements."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to run a database's job. ``token`` grows with each holder: an older one changes nothing.
@@ -51,6 +55,9 @@ class LeaseState:
     current: bool
 
 
+_FROZEN = func.set_config("idle_in_transaction_session_timeout", f"{HELD_SECONDS}s", True)
+
+
 class LeaseRepository:
     """Leases by database; time is the control server's, so clocks of agents do not matter."""
 
@@ -64,7 +71,8 @@ class LeaseRepository:
 
         Every acquisition has a new, higher token. Raises UnknownDatabase.
         """
-        with self._connections.begin() as connection:
+        # One statement that stands alone: an agent that is frozen in the middle holds no lock.
+        with self._connections.read() as connection:
             expires = func.clock_timestamp() + literal(timedelta(seconds=seconds))
             new = insert(leases).values(
                 database_id=database_id(connection, database),
@@ -123,17 +131,18 @@ class LeaseRepository:
             leases.c.job_type == lease.job_type,
             leases.c.token == lease.token,
         )
-        with self._connections.begin() as connection:
+        with self._connections.read() as connection:
             return connection.execute(update(leases).where(*mine).values(expires=expires)).rowcount == 1
 
 
 def hold(connection: Connection, database: str, token: int, job_type: LeaseOf = LeaseOf.CAPTURE) -> int:
     """Locks a lease until the caller's transaction ends; returns the database's id.
 
-    A successor waits for that. Raises LeaseLost when the token is no longer the lease's.
+    A successor waits for that, but not for a process that is frozen in the middle: the server ends its
+    transaction. Raises LeaseLost when the token is no longer the lease's.
     """
     lease = connection.execute(
-        select(leases.c.database_id, leases.c.token)
+        select(leases.c.database_id, leases.c.token, _FROZEN)
         .join(databases)
         .where(databases.c.name == database, leases.c.job_type == job_type)
         .with_for_update(of=leases)

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.engine import Dialect
@@ -148,6 +149,35 @@ scan_calls = Table(
     Column("error_severity", Integer),
     Column("error_state", Integer),
     Column("error_message", Text),
+    schema="dbo",
+)
+
+alert_hook = Table(
+    "alert_hook",
+    metadata,
+    Column("hook_id", Integer, primary_key=True, autoincrement=False),
+    Column("command", Text),
+    Column("webhook", Text),
+    Column("lag_seconds", Integer, nullable=False),
+    Column("stall_seconds", Integer, nullable=False),
+    Column("slot_bytes", BigInteger, nullable=False),
+    Column("timeout_seconds", Integer, nullable=False),
+    schema="dbo",
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("alert_id", BigInteger, primary_key=True, autoincrement=True),
+    _database_key(primary_key=False),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("raised_at", INSTANT, nullable=False),
+    Column("cleared_at", INSTANT),
+    Column("claimed_at", INSTANT),
+    Column("raised_told", Text),
+    Column("cleared_told", Text),
+    Index("alerts_standing", "database_id", "kind", unique=True, postgresql_where=text("cleared_at IS NULL")),
     schema="dbo",
 )
 

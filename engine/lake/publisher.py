@@ -8,6 +8,7 @@ same transaction.
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
@@ -155,6 +156,16 @@ class Publisher:
         finally:
             wait(futures)
         return written
+
+    def warm_up(self) -> None:
+        """Appends to a table that goes at once: a JVM's first append takes as long as dozens later on."""
+        with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
+            path = f"{folder}/table"
+            self.create(path, pa.schema([("position", pa.int64())]))
+            for commit in (1, 2):
+                rows = pa.table({"position": [commit]})
+                self.append([Append(path, rows, np.array([commit], np.uint64), np.array([1], np.int32))])
+            self.drop(path)
 
     def maintain(self, path: str) -> None:
         """Writes a checkpoint of the table's log when it is due, so that readers replay only what came since.

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import enumerate as enumerate_threads
 
@@ -6,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from engine.agent.capture_job import CaptureJob
 from engine.errors import ControlUnreachable
-from engine.model.job import CaptureParameters, JobState, JobType
+from engine.model.job import CaptureParameters, JobState, JobType, RunOutcome
 from engine.sources.postgres.names import EVENT_TRIGGERS, VERSION
 from tests.agent.conftest import SECONDS, job_of, until, until_state
 from tests.capture.conftest import DATABASE
@@ -209,3 +210,48 @@ def test_a_source_that_an_earlier_version_enabled_is_upgraded_when_capture_begin
     tracked.engine.sync(DATABASE, SECONDS)
     assert sorted(row["id"] for row in tracked.rows("public_t")) == [1, 2, 3]
     assert len(tracked.engine.get_ddl_history(DATABASE, "public_t")) == 2
+
+
+def test_a_burst_of_starts_and_stops_ends_as_the_last_one_says_with_one_reader(tracked, new_agent):
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+
+    def ask(client: int) -> None:
+        for number in range(20):
+            tracked.control.jobs.want(DATABASE, JobType.CAPTURE, bool((number + client) % 2))
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(ask, range(10)))
+    tracked.engine.stop_job(DATABASE)
+    assert [thread for thread in enumerate_threads() if thread.name.endswith("_capture")] == []
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    tracked.engine.start_job(DATABASE)
+    tracked.engine.sync(DATABASE, SECONDS)
+    assert len(tracked.rows("public_t")) == 1
+    runs = tracked.engine.job_history(DATABASE, "capture")
+    assert [run.outcome for run in runs if run.end_time is None] == [RunOutcome.RUNNING]
+    assert {run.outcome for run in runs} == {RunOutcome.RUNNING, RunOutcome.STOPPED}
+
+
+def test_a_lake_that_takes_nothing_is_told_and_capture_goes_on_when_it_does(tracked, new_agent):
+    """Root may write anywhere: a file in the folder's place refuses it as a read-only or full disk does."""
+    new_agent()
+    until_state(tracked, JobState.RUNNING)
+    tracked.engine.sync(DATABASE, SECONDS)
+    log = Path(tracked.lake.change_table(DATABASE, "public_t")) / "_delta_log"
+    aside = log.with_name("aside")
+    log.rename(aside)
+    log.write_text("")
+    tracked.sql("INSERT INTO t VALUES (1, 'a')")
+    job = until_state(tracked, JobState.FAILED)
+    assert "Msg 22863" in job.message
+    assert "Retrying: attempt " in job.message
+    log.unlink()
+    aside.rename(log)
+    tracked.engine.sync(DATABASE, SECONDS)
+    assert [row["id"] for row in tracked.rows("public_t")] == [1]
+    assert 22863 in {error.error_number for error in tracked.engine.scan_errors(DATABASE)}
+    until_state(tracked, JobState.RUNNING)
+    running, failed = tracked.engine.job_history(DATABASE, "capture")[:2]
+    assert (running.outcome, failed.outcome) == (RunOutcome.RUNNING, RunOutcome.FAILED)
+    assert failed.message.startswith("Msg 22863")
