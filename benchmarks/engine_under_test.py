@@ -77,7 +77,7 @@ def engine_under_test(task: Task) -> Iterator[EngineUnderTest]:
     task.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=task.out) as folder:
         settings = Settings(home=Path(folder))
-        with _control_database(settings) as control, _session(settings) as spark:
+        with control_database(settings) as control, _session(settings) as spark:
             publisher, lake = Publisher(spark), Lake(settings.lake)
             _warm_up(publisher, f"{lake.root}/warm_up")
             instances = _register(task, control, publisher, lake)
@@ -90,7 +90,8 @@ def engine_under_test(task: Task) -> Iterator[EngineUnderTest]:
 
 
 @contextmanager
-def _control_database(settings: Settings) -> Iterator[ControlDatabase]:
+def control_database(settings: Settings) -> Iterator[ControlDatabase]:
+    """A server of its own below the home, with an empty control database."""
     server = EmbeddedPostgres(settings.home / "pg", settings.postgres_settings)
     server.start()
     try:

@@ -82,10 +82,10 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=9)
     arguments = parser.parse_args()
-    with _spark() as spark, tempfile.TemporaryDirectory(prefix="highwater-bench-") as folder:
+    with spark_session() as spark, tempfile.TemporaryDirectory(prefix="highwater-bench-") as folder:
         lake = Lake(folder)
-        large = _made(spark, lake, "large", arguments.rows)
-        small = _made(spark, lake, "small", arguments.rows // 5)
+        large = made(spark, lake, "large", arguments.rows)
+        small = made(spark, lake, "small", arguments.rows // 5)
         missed = _all_changes(spark, large, arguments.runs) > ALL_TARGET
         missed |= _net_changes(spark, small, arguments.runs) > NET_TARGET
     return int(missed)
@@ -176,7 +176,7 @@ def _files(spark: SparkSession, table: Table, low: Lsn, high: Lsn) -> list[str]:
     return [row[0] for row in inside.selectExpr("_metadata.file_path").distinct().collect()]
 
 
-def _made(spark: SparkSession, lake: Lake, name: str, rows: int) -> Table:
+def made(spark: SparkSession, lake: Lake, name: str, rows: int) -> Table:
     """Writes a table as capture does: appends in log order, a checkpoint now and then."""
     instance = _instance(name)
     publisher, path = Publisher(spark, fsync=False), lake.change_table("bench", name)
@@ -238,7 +238,7 @@ def _instance(name: str) -> CaptureInstance:
 
 
 @contextmanager
-def _spark() -> Iterator[SparkSession]:
+def spark_session() -> Iterator[SparkSession]:
     """A session with the agent's settings."""
     settings = Settings(home=Path(tempfile.gettempdir()) / "highwater-no-home")
     jars = sorted(settings.jars.glob("*.jar"))

@@ -1,13 +1,19 @@
 """The files of a Delta table that hold rows of a range of LSNs, and their rows, without Spark.
 
-For readers in processes of their own. The list of files is one version of the table: files stay where they
-are while they are read, whatever is appended or rewritten meanwhile, until they are vacuumed.
+The list of files is one version of the table: files stay where they are while they are read, whatever is
+appended or rewritten meanwhile, until they are vacuumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -22,6 +28,8 @@ from engine.model.lsn import Lsn
 
 _READ_AT_ONCE = 65_536
 """Rows of a file that are in memory at once."""
+_UNDERSTOOD = frozenset({"columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+"""Features of a table that do not change what its files hold, or are taken into account here."""
 
 
 class TableNotReadable(CdcError):  # noqa: N818 - named like the errors of engine.errors
@@ -39,27 +47,46 @@ class RangeFile:
     rows: int
 
 
-def files_of_range(
-    path: str, position: str, low: Lsn, high: Lsn, version: int | None = None
-) -> tuple[RangeFile, ...]:
-    """The files that may hold rows whose ``position`` is in ``low`` … ``high``, in log order.
+@dataclass(frozen=True, slots=True)
+class RangeOfTable:
+    """What one version of a table has of a range: the files that may hold its rows, in log order.
+
+    fields: the table's columns, as Delta's log describes them (which is Spark's JSON of a StructField).
+    """
+
+    files: tuple[RangeFile, ...]
+    fields: tuple[Mapping[str, Any], ...]
+
+
+def range_of_table(path: str, position: str, low: Lsn, high: Lsn, version: int | None = None) -> RangeOfTable:
+    """The files that may hold rows whose ``position`` is in ``low`` … ``high``.
 
     path: of the table; version: the newest by default. Raises TableNotReadable; what the file system raises
     where there is no table.
     """
-    table = DeltaTable(path, version)
-    if "deletionVectors" in (table.protocol().reader_features or ()):
-        raise TableNotReadable(path, "deletion vectors")
-    added = pa.table(table.get_add_actions(flatten=True))
+    with _readable_name(path) as name:
+        table = DeltaTable(name, version)
+        for feature in table.protocol().reader_features or ():
+            if feature not in _UNDERSTOOD:
+                raise TableNotReadable(path, _called(feature))
+        fields = tuple(json.loads(table.schema().to_json())["fields"])
+        added = pa.table(table.get_add_actions(flatten=True))
+    physical = {field["name"]: name_in_files(field) for field in fields}[position]
     found = []
     for file in added.to_pylist():
-        least, most = (file.get(f"{bound}.{position}") for bound in ("min", "max"))
-        # A file without statistics may hold anything.
+        # Delta's log knows the names of the files, and one without statistics may hold anything.
+        least, most = (file.get(f"{bound}.{physical}") for bound in ("min", "max"))
         if (least is None or least <= str(high)) and (most is None or most >= str(low)):
             found.append(
                 (least or "", RangeFile(f"{path}/{unquote(file['path'])}", file["num_records"] or 0))
             )
-    return tuple(file for _, file in sorted(found, key=lambda pair: (pair[0], pair[1].path)))
+    found.sort(key=lambda pair: (pair[0], pair[1].path))
+    return RangeOfTable(tuple(file for _, file in found), fields)
+
+
+def name_in_files(field: Mapping[str, Any]) -> str:
+    """How a column is called in Parquet: with column mapping not as in the table."""
+    return str(field["metadata"].get("delta.columnMapping.physicalName", field["name"]))
 
 
 def rows_of_range(
@@ -86,8 +113,27 @@ def rows_of_range(
                 yield rows.cast(pa.schema([schema.field(column) for column in columns]))
 
 
+@contextmanager
+def _readable_name(path: str) -> Iterator[str]:
+    """A folder whose log deltalake can read: in a folder's name it decodes ``%20``, and finds nothing."""
+    folder = local_folder(path)
+    if folder is None:
+        yield path
+    elif "%" not in str(folder):
+        yield str(folder)
+    else:
+        with tempfile.TemporaryDirectory(prefix="highwater-") as place:
+            Path(place, "_delta_log").symlink_to(folder / "_delta_log")
+            yield place
+
+
+def _called(feature: str) -> str:
+    """``deletionVectors`` as it is written in a sentence."""
+    return re.sub("([A-Z])", r" \1", feature).lower()
+
+
 def _file_system(path: str) -> tuple[pafs.FileSystem, str]:
-    if local_folder(path) is not None:
-        return pafs.LocalFileSystem(), path
+    if (file := local_folder(path)) is not None:
+        return pafs.LocalFileSystem(), str(file)
     found: tuple[pafs.FileSystem, str] = pafs.FileSystem.from_uri(path)
     return found

@@ -17,4 +17,9 @@ def delta_table(path: str, version: int | None = None) -> str:
 
 def renamed(columns: Iterable[tuple[str, str]]) -> str:
     """A select list of (expression, name) pairs."""
-    return ", ".join(f"{expression} AS {quoted(name)}" for expression, name in columns)
+    return ", ".join(named(columns))
+
+
+def named(columns: Iterable[tuple[str, str]]) -> list[str]:
+    """Expressions for `DataFrame.selectExpr` of (expression, name) pairs."""
+    return [f"{expression} AS {quoted(name)}" for expression, name in columns]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.lake.sql_text import delta_table, quoted, renamed
+from engine.lake.range_rows import no_rows, range_rows
+from engine.lake.sql_text import delta_table, named, quoted, renamed
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import (
@@ -50,9 +51,7 @@ def all_changes(
         (quoted(column), name)
         for column, name in zip(lake_columns(instance), instance.column_names, strict=True)
     ]
-    return spark.sql(
-        f"SELECT {renamed(metadata + captured)} FROM ({changes_in_order(lake, instance, asked, version)})"
-    )
+    return changes_in_order(spark, lake, instance, asked, version).selectExpr(*named(metadata + captured))
 
 
 def change_table(spark: SparkSession, lake: Lake, instance: CaptureInstance, high: Lsn | None) -> DataFrame:
@@ -61,34 +60,30 @@ def change_table(spark: SparkSession, lake: Lake, instance: CaptureInstance, hig
     own = [*LEADING_COLUMNS, *lake_columns(instance), COMMAND_ID]
     select = renamed([(quoted(column), name) for column, name in zip(own, names, strict=True)])
     if high is None or instance.start_lsn is None:
-        types = [
-            "string",
-            "string",
-            "string",
-            "int",
-            "binary",
-            *(each.lake_type for each in instance.columns),
-            "int",
-        ]
-        empty = ", ".join(
-            f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in zip(names, types, strict=True)
-        )
-        return spark.sql(f"SELECT {empty} WHERE false")
+        captured = (column.lake_type for column in instance.columns)
+        types = ["string", "string", "string", "int", "binary", *captured, "int"]
+        return no_rows(spark, zip(types, names, strict=True))
     table = delta_table(lake.change_table(instance.database, instance.capture_instance))
     return spark.sql(f"SELECT {select} FROM {table} WHERE {quoted(START_LSN)} <= '{high}'")
 
 
 def changes_in_order(
-    lake: Lake, instance: CaptureInstance, asked: ChangeRange, version: int | None = None
-) -> str:
-    """SQL for the rows asked for, in log order, with all columns of the change table under its own names.
+    spark: SparkSession, lake: Lake, instance: CaptureInstance, asked: ChangeRange, version: int | None = None
+) -> DataFrame:
+    """The rows asked for, in log order, with all columns of the change table under its own names.
 
     Whoever selects from it keeps the order and may rename: a captured column may be called like a column
     of the order.
     """
-    condition = asked.condition(quoted(START_LSN))
+    rows = asked_rows(spark, lake, instance, asked, version)
     if asked.row_filter_option == ALL:
-        condition += f" AND {quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}"
-    order = ", ".join(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION))
-    table = delta_table(lake.change_table(instance.database, instance.capture_instance), version)
-    return f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"
+        rows = rows.where(f"{quoted(OPERATION)} <> {Operation.UPDATE_OLD:d}")
+    return rows.orderBy(*(quoted(name) for name in (START_LSN, COMMAND_ID, SEQVAL, OPERATION)))
+
+
+def asked_rows(
+    spark: SparkSession, lake: Lake, instance: CaptureInstance, asked: ChangeRange, version: int | None
+) -> DataFrame:
+    """All rows of the range, in no order, with all columns of the change table under its own names."""
+    path = lake.change_table(instance.database, instance.capture_instance)
+    return range_rows(spark, path, START_LSN, asked.from_lsn, asked.to_lsn, version)

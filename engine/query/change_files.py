@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.errors import InvalidObjectName
-from engine.lake.range_files import RangeFile, files_of_range, rows_of_range
+from engine.lake.range_files import RangeFile, range_of_table, rows_of_range
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA, Lake, change_table_schema, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import COMMAND_ID, END_LSN, OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
@@ -127,8 +127,8 @@ def change_files(
     asked = checked_range(function, instance, from_lsn, to_lsn, high, row_filter_option, options)
     path = lake.change_table(instance.database, instance.capture_instance)
     empty = asked.from_lsn > asked.to_lsn
-    files = () if empty else files_of_range(path, START_LSN, asked.from_lsn, asked.to_lsn, version)
-    return ChangeFiles(instance, net, asked, files)
+    found = None if empty else range_of_table(path, START_LSN, asked.from_lsn, asked.to_lsn, version)
+    return ChangeFiles(instance, net, asked, () if found is None else found.files)
 
 
 def last_commit_upto(lake: Lake, database: str, time: datetime, high: Lsn) -> Lsn | None:
@@ -140,7 +140,7 @@ def last_commit_upto(lake: Lake, database: str, time: datetime, high: Lsn) -> Ls
     names = ["start_lsn", "tran_end_time"]
     limit = pa.scalar(time, LSN_TIME_MAPPING_SCHEMA.field("tran_end_time").type)
     best: str | None = None
-    for file in files_of_range(path, "start_lsn", Lsn.ZERO, high):
+    for file in range_of_table(path, "start_lsn", Lsn.ZERO, high).files:
         for batch in rows_of_range(file, LSN_TIME_MAPPING_SCHEMA, "start_lsn", Lsn.ZERO, high, names):
             found = pc.max(batch.filter(pc.less_equal(batch["tran_end_time"], limit))["start_lsn"]).as_py()
             if found is not None and (best is None or found > best):

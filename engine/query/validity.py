@@ -23,10 +23,6 @@ class ChangeRange:
     to_lsn: Lsn
     row_filter_option: str
 
-    def condition(self, start_lsn: str) -> str:
-        """SQL for the column; comparing text, whose statistics let Delta skip files."""
-        return f"{start_lsn} >= '{self.from_lsn}' AND {start_lsn} <= '{self.to_lsn}'"
-
 
 def checked_range(
     function: str,

@@ -15,7 +15,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import InvalidObjectName
-from engine.lake.sql_text import quoted, renamed
+from engine.lake.sql_text import named, quoted
 from engine.lake.tables import Lake, lake_columns
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK, Operation
@@ -56,9 +56,8 @@ def all_changes_by_time(
         all_changes.FUNCTION, instance, *lsns, high, row_filter_option, all_changes.ALL_CHANGES_OPTIONS
     )
     leading = [(quoted(START_LSN), CDC_STARTLSN), (quoted(SEQVAL), CDC_SEQVAL)]
-    select = renamed([*leading, *_selection(instance, shape)])
-    changes = all_changes.changes_in_order(lake, instance, asked, version)
-    return spark.sql(f"SELECT {select} FROM ({changes})")
+    changes = all_changes.changes_in_order(spark, lake, instance, asked, version)
+    return changes.selectExpr(*named([*leading, *_selection(instance, shape)]))
 
 
 def net_changes_by_time(
@@ -84,8 +83,8 @@ def net_changes_by_time(
     asked = checked_range(
         net_changes.FUNCTION, instance, *lsns, high, row_filter_option, net_changes.NET_CHANGES_OPTIONS
     )
-    changes = net_changes.net_changes_of(lake, instance, asked, lake_columns(instance), version)
-    return spark.sql(f"SELECT {renamed(_selection(instance, shape))} FROM ({changes})")
+    changes = net_changes.net_changes_of(spark, lake, instance, asked, lake_columns(instance), version)
+    return changes.selectExpr(*named(_selection(instance, shape)))
 
 
 def lsn_range(
