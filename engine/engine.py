@@ -6,14 +6,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
+from uuid import UUID
 
+from engine.collector.schedules import SCHEDULES
 from engine.control import ControlDatabase
-from engine.errors import CdcError
+from engine.errors import CdcError, InvalidObjectName
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.alert import Alert, AlertHook
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, RetentionOutcome
+from engine.model.collection import (
+    DEFAULT_SET,
+    TSQL_COLLECTOR,
+    CollectionRun,
+    CollectionSet,
+    CollectorSchedule,
+    HistoryBreak,
+    HistoryPoint,
+)
 from engine.model.column_description import ColumnDescription
 from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.job import AnyJob, JobRun, JobType
@@ -27,6 +38,7 @@ from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, 
 from engine.procedures.alerts import Alerts
 from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
+from engine.procedures.collector import Collector
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
 from engine.procedures.metadata import Metadata
@@ -107,6 +119,7 @@ class Engine:
         self._alerts = Alerts(control)
         self._scans = Scans(control, self._databases)
         self._cleanup = Cleanup(control, self._databases, lake, spark, clock)
+        self._collector = Collector(control, lake, spark, clock)
         self._status = StatusReader(control, sources, processes, clock)
 
     @classmethod
@@ -832,3 +845,180 @@ class Engine:
     def status(self) -> EngineStatus:
         """Everything at a glance, with what is wrong, why, and the fix. Raises ControlUnreachable."""
         return self._status.read()
+
+    # The data collector. A set is named by its id, or by its name in any case
+
+    def collection_sets(self) -> Sequence[CollectionSet]:
+        """msdb.dbo.syscollector_collection_sets and _items, with each set's newest run; by id.
+
+        The first one is the default: what monitoring shows of every enabled database, every five minutes,
+        kept thirty days.
+        """
+        return self._collector.sets()
+
+    @staticmethod
+    def collector_schedules() -> Sequence[CollectorSchedule]:
+        """msdb.dbo.sysschedules_localserver_view: the schedules that the collector comes with."""
+        return SCHEDULES
+
+    def create_collection_set(
+        self,
+        name: str | None,
+        schedule: str | None = None,
+        schedule_uid: UUID | None = None,
+        interval_minutes: int | None = None,
+        collection_mode: int = 0,
+        days_until_expiration: int = 30,
+        logging_level: int = 1,
+        description: str | None = None,
+    ) -> int:
+        """sp_syscollector_create_collection_set: a set without items that does not run; its id.
+
+        One of the three says when it collects: ``schedule`` is a name of `collector_schedules` or cron text,
+        whose hours are those of the setting ``schedule_zone``. days_until_expiration: 0 keeps data for ever
+        (the procedure's own default is 730). Raises CollectorNameInvalid, CollectorObjectExists,
+        CollectorObjectMissing, CollectorValueInvalid, ScheduleNotNamedOnce, CachedModeNeedsSchedule,
+        CollectionScheduleInvalid.
+        """
+        return self._collector.create(
+            name,
+            schedule,
+            schedule_uid,
+            interval_minutes,
+            collection_mode,
+            days_until_expiration,
+            logging_level,
+            description,
+        )
+
+    def create_collection_item(
+        self,
+        collection_set: int | str,
+        name: str | None,
+        parameters: str | None,
+        frequency: int = 5,
+        collector_type_uid: UUID = TSQL_COLLECTOR,
+    ) -> int:
+        """sp_syscollector_create_collection_item: what a set collects, and where to; the item's id.
+
+        parameters: XML of the Generic T-SQL Query collector type, whose queries are ``SELECT *`` of
+        sys.dm_cdc_log_scan_sessions, sys.dm_cdc_errors, highwater.cdc_job_state, highwater.cdc_slot or
+        highwater.cdc_table_sizes. frequency: seconds, kept and not used. Raises CollectorObjectMissing,
+        CollectorNameInvalid, CollectorObjectExists, CollectorValueInvalid, CollectionParametersInvalid,
+        CollectionSetNotChangeable while the set runs, SystemCollectionSet for the default one.
+        """
+        return self._collector.create_item(collection_set, name, parameters, frequency, collector_type_uid)
+
+    def start_collection_set(self, collection_set: int | str) -> None:
+        """sp_syscollector_start_collection_set: the agent takes the first snapshot as soon as it sees it.
+
+        Raises CollectorObjectMissing, CollectionSetNeedsSchedule; CollectionSetEmpty (severity 10) where
+        there is nothing to collect, and the set runs all the same.
+        """
+        self._collector.start(collection_set)
+
+    def stop_collection_set(self, collection_set: int | str) -> None:
+        """sp_syscollector_stop_collection_set: no more snapshots; what was collected still expires.
+
+        Raises CollectorObjectMissing.
+        """
+        self._collector.stop(collection_set)
+
+    def update_collection_set(
+        self,
+        collection_set: int | str,
+        new_name: str | None = None,
+        schedule: str | None = None,
+        schedule_uid: UUID | None = None,
+        interval_minutes: int | None = None,
+        collection_mode: int | None = None,
+        days_until_expiration: int | None = None,
+        logging_level: int | None = None,
+        description: str | None = None,
+    ) -> None:
+        """sp_syscollector_update_collection_set; None leaves a value. Schedule and days count at once.
+
+        Fewer days make expire what was collected before them. Raises what `create_collection_set` raises;
+        CollectionSetNotChangeable for name, mode and logging level while it runs, SystemCollectionSet for
+        these and the description of the default set.
+        """
+        self._collector.update(
+            collection_set,
+            new_name,
+            schedule,
+            schedule_uid,
+            interval_minutes,
+            collection_mode,
+            days_until_expiration,
+            logging_level,
+            description,
+        )
+
+    def delete_collection_set(self, collection_set: int | str) -> None:
+        """sp_syscollector_delete_collection_set: what it collected stays until it expires.
+
+        Raises CollectorObjectMissing, CollectionSetActive while it runs, SystemCollectionSet.
+        """
+        self._collector.delete(collection_set)
+
+    def collect(self, collection_set: int | str = DEFAULT_SET) -> CollectionRun:
+        """Takes a snapshot now, whether or not the set runs; returns when it counts.
+
+        Raises CollectorObjectMissing, AgentNotRunning, CollectionFailed, SyncTimeout.
+        """
+        return self._collector.collect(collection_set)
+
+    def collection_runs(
+        self, collection_set: int | str | None = None, limit: int = RUNS_SHOWN
+    ) -> Sequence[CollectionRun]:
+        """The newest runs of a set, or of all, newest first. Raises CollectorObjectMissing."""
+        return self._collector.runs(collection_set, limit)
+
+    def custom_snapshots(self, output_table: str, database: str | None = None) -> DataFrame:
+        """custom_snapshots.<output_table>: the rows of every snapshot that counts, of all databases or one.
+
+        Columns are the collected view's, then `engine.collector.views.SNAPSHOT_COLUMNS`. Raises
+        InvalidObjectName for a table that nothing was collected into.
+        """
+        found = self._collector.rows(output_table, database)
+        if found is None:
+            raise InvalidObjectName(f"custom_snapshots.{output_table}")
+        return found
+
+    def collected_sessions(self, start: datetime, end: datetime, database: str | None = None) -> DataFrame:
+        """Scan sessions that began in [start, end), each once, as the last snapshot has it.
+
+        Columns ``database_name``, ``engine_start`` (session ids count from 1 in each), then those of
+        sys.dm_cdc_log_scan_sessions; in no order; session 0 is none of them. Times have a zone. Raises
+        HistoryRangeInvalid.
+        """
+        return self._collector.sessions(start, end, database)
+
+    def collected_series(
+        self,
+        start: datetime,
+        end: datetime,
+        database: str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Sequence[HistoryPoint]:
+        """Latency, throughput and empty scans of [start, end), by database and time.
+
+        bucket_seconds: how long a stretch is, from full ones since 1970 on, so that the same stretches come
+        again; None: as short as 2000 of them allow. A stretch without a session has no point: whether it is
+        a gap, `collection_breaks` says. Raises HistoryRangeInvalid.
+        """
+        return self._collector.series(start, end, database, bucket_seconds)
+
+    def collection_breaks(
+        self,
+        start: datetime,
+        end: datetime,
+        database: str | None = None,
+        collection_set: int | str = DEFAULT_SET,
+    ) -> Sequence[HistoryBreak]:
+        """Where the history of [start, end) does not go on as before, in order of time.
+
+        Gaps in the set's snapshots, with what failed meanwhile; other agents that collected; other runs of
+        capture, by database. Raises HistoryRangeInvalid, CollectorObjectMissing.
+        """
+        return self._collector.breaks(start, end, database, collection_set)

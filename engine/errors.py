@@ -856,3 +856,164 @@ class AlertNotDelivered(CdcError):
 
     number = 50065
     shape = "The alert was not delivered: {0}."
+
+
+# Data collector
+
+
+class CollectorObjectExists(CdcError):
+    """A collection set has that name already."""
+
+    number = 14261
+    shape = "The specified {0} ('{1}') already exists."
+
+
+class CollectorObjectMissing(CdcError):
+    """There is no such collection set, schedule or collector type."""
+
+    number = 14262
+    shape = "The specified {0} ('{1}') does not exist."
+
+
+class CollectorValueInvalid(CdcError):
+    """A parameter of the collector's procedures has a value that is none of the possible ones."""
+
+    number = 14266
+    shape = "The specified '{0}' is invalid (valid values are: {1})."
+
+
+class CollectorNameInvalid(CdcError):
+    """The name of a collection set or item is empty."""
+
+    number = 14607
+    shape = "{0} name is not valid"
+
+
+class ScheduleNotNamedOnce(CdcError):
+    """A schedule is named by its uid and by its name."""
+
+    number = 14373
+    shape = "Supply either {0} or {1} to identify the schedule."
+
+
+class CollectionSetNotNamed(CdcError):
+    """Neither id nor name of a collection set is given."""
+
+    number = 14624
+    shape = 'At least one of the following parameters must be specified. "{0}".'
+
+
+class CollectionSetActive(CdcError):
+    """A collection set that runs cannot be deleted."""
+
+    number = 14670
+    shape = (
+        "Cannot delete the active collection set '{0}'. Stop the collection set and then try to delete it "
+        "again."
+    )
+
+
+class CollectionSetInactive(CdcError):
+    """Only a cached set that runs uploads on demand."""
+
+    number = 14674
+    shape = (
+        "Cannot upload data for the inactive collection set '{0}'. Start the collection set and then try to "
+        "upload the data again."
+    )
+
+
+class CollectionSetNotChangeable(CdcError):
+    """A collection set that runs keeps its name and mode, and takes no more items."""
+
+    number = 14675
+    shape = (
+        "Cannot update the name, target, proxy_id, logging_level, or collection_mode, or add collection item "
+        "to the active collection set '{0}'. Stop the collection set and then try to update it again."
+    )
+
+
+class CollectorDenied(CdcError):
+    """The principal may not call the collector's procedures: it does not own the database it is in."""
+
+    number = 14677
+    shape = (
+        "The user does not have permission to perform this operation. The user must be a member of data "
+        "collector role '{0}'."
+    )
+
+
+class CachedModeNeedsSchedule(CdcError):
+    """A collection set in cached mode was given no schedule."""
+
+    number = 14683
+    shape = "A collection set in cached mode requires a schedule."
+
+
+class CollectionSetEmpty(CdcError):
+    """A collection set without items was started: a warning."""
+
+    number, severity = 14685, 10
+    shape = (
+        "Collection set: '{0}' does not contain any collection items, so starting the collection set will "
+        "have no effect."
+    )
+
+
+class CollectionSetNeedsSchedule(CdcError):
+    """A collection set without a schedule was started."""
+
+    number = 14693
+    shape = "A collection set cannot start without a schedule. Specify a schedule for the collection set."
+
+
+class UploadNeedsCachedMode(CdcError):
+    """sp_syscollector_upload_collection_set of a set that is not cached."""
+
+    number = 14694
+    shape = "Cannot upload data on-demand for the collection set '{0}' in non-cached mode."
+
+
+class RunNeedsNonCachedMode(CdcError):
+    """sp_syscollector_run_collection_set of a cached set."""
+
+    number = 14695
+    shape = "Cannot collect data on-demand for the collection set '{0}' in cached mode."
+
+
+class SystemCollectionSet(CdcError):
+    """The default collection set is not renamed or deleted, and takes no more items."""
+
+    number = 14696
+    shape = "Cannot update or delete a system collection set, or add new collection items to it."
+
+
+class CollectionParametersInvalid(CdcError):
+    """The parameter XML of a collection item is not what the collector takes."""
+
+    number = 50090
+    shape = "The collection item's parameters are not valid: {0}."
+
+
+class CollectionScheduleInvalid(CdcError):
+    """An interval or a schedule that the collector cannot keep."""
+
+    number = 50091
+    shape = (
+        "'{0}' is no schedule of a collection set: {1}. Give one of the CollectorSchedule_Every_… names, "
+        "cron text, or minutes of which a day has a whole number on the clock."
+    )
+
+
+class CollectionFailed(CdcError):
+    """A collection that was asked for has failed; its text says why."""
+
+    number = 50092
+    shape = "The collection set '{0}' could not be collected: {1}"
+
+
+class HistoryRangeInvalid(CdcError):
+    """A range of the collected history ends before it begins, or is cut into too many parts."""
+
+    number = 50093
+    shape = "The range of the history is not valid: {0}."

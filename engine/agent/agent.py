@@ -17,11 +17,13 @@ from engine.agent.called_scan import CalledScan, job_without_a_row
 from engine.agent.capture_job import CaptureJob
 from engine.agent.checkpoints import Checkpoints
 from engine.agent.cleanups import Cleanups
+from engine.agent.collections import Collections
 from engine.agent.schedules import plan_of
 from engine.agent.step_job import StepJob, step_environment
 from engine.capture.crash_points import CrashPoints
 from engine.capture.scan import Scan, ScanLimits
 from engine.cleanup.run import RetentionCleanup
+from engine.collector.collection import Collection
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease
 from engine.control.notifications import JOBS, WAKE, Listener
@@ -107,7 +109,14 @@ class Agent:
         status = StatusReader(control, sources, lambda: (), clock)
         self._alerts = AlertWatch(control, status, clock)
         self._is_warm = False
-        self._cleanup_waits = False
+        self._collections = Collections(
+            control,
+            Collection(control, sources, publisher.spark, lake, self._engine_start, crash),
+            clock,
+            settings.zone,
+            self._engine_start,
+        )
+        self._something_waits = False
         self._tended: dict[str, float] = {}
 
     def run(self, stop: Event) -> None:
@@ -141,7 +150,7 @@ class Agent:
         """Returns when a job's row changed, or after a while. Short waits, so that a stop is seen."""
         settled = all(job.alive and not job.stopping for job in self._jobs.values())
         settled = settled and all(step.alive and not step.stopping for step in self._steps.values())
-        settled = settled and not self._cleanup_waits
+        settled = settled and not self._something_waits
         deadline = time.monotonic() + (LOOK_AGAIN if settled else LOOK_SOON)
         while not stop.is_set() and time.monotonic() < deadline:
             news = listener.wait(0.25)
@@ -161,7 +170,9 @@ class Agent:
     def _reconcile(self) -> None:
         """Starts what should run, stops what should not."""
         jobs = self._control.jobs.list()
-        self._cleanup_waits = self._cleanups.reconcile([job for job in jobs if is_cleanup(job)])
+        cleanup_waits = self._cleanups.reconcile([job for job in jobs if is_cleanup(job)])
+        collection_waits = self._collections.reconcile(self._control.collection_sets.list())
+        self._something_waits = cleanup_waits or collection_waits
         wanted = {job.database: job for job in jobs if is_capture(job)}
         calls = self._control.calls.list()
         asked = {call.call_id for call in calls if call.wanted}
@@ -284,12 +295,14 @@ class Agent:
 
     def _stop_all(self) -> None:
         self._cleanups.stop()
+        self._collections.stop()
         jobs = [*self._steps.values(), *self._jobs.values()]
         for job in jobs:
             job.stop()
         for job in jobs:
             job.join()
         self._cleanups.join()
+        self._collections.join()
 
     # Databases without a job
 

@@ -1,4 +1,4 @@
-"""Named places of the scan cycle, and of a cleanup, where a test may kill the process.
+"""Named places of the scan cycle, of a cleanup and of a collection, where a test may kill the process.
 
 ``HIGHWATER_CRASH_AT=before_publishing`` kills at the first passage, ``before_publishing:3`` at the
 third. Nothing but SIGKILL: what a power cut or the kernel's out-of-memory killer would do.
@@ -32,7 +32,19 @@ class CleanupCrashPoint(StrEnum):
     BETWEEN_STATEMENTS = "between_statements"
 
 
-Point = CrashPoint | CleanupCrashPoint
+class CollectionCrashPoint(StrEnum):
+    """Where a collection of snapshots can be cut."""
+
+    BETWEEN_OUTPUT_TABLES = "between_output_tables"
+    BEFORE_COUNTING = "before_counting"
+
+
+Point = CrashPoint | CleanupCrashPoint | CollectionCrashPoint
+_KINDS: tuple[type[CrashPoint] | type[CleanupCrashPoint] | type[CollectionCrashPoint], ...] = (
+    CleanupCrashPoint,
+    CollectionCrashPoint,
+    CrashPoint,
+)
 
 
 class CrashPoints:
@@ -50,8 +62,8 @@ class CrashPoints:
         if not asked:
             return cls()
         name, _, passage = asked.partition(":")
-        is_of_cleanup = name in CleanupCrashPoint.__members__.values()
-        return cls((CleanupCrashPoint if is_of_cleanup else CrashPoint)(name), int(passage or 1))
+        kind = next((kind for kind in _KINDS if name in kind.__members__.values()), CrashPoint)
+        return cls(kind(name), int(passage or 1))
 
     def reach(self, point: Point) -> None:
         """Tells that the work is at ``point``: the process may end here."""

@@ -13,6 +13,7 @@ from engine.cli import (
     capture_commands,
     change_commands,
     cleanup_commands,
+    collector_commands,
     demo_commands,
     jobs_commands,
     monitoring_commands,
@@ -41,6 +42,7 @@ def application() -> typer.Typer:
         jobs_commands,
         monitoring_commands,
         alert_commands,
+        collector_commands,
         demo_commands,
     ):
         commands.register(app)

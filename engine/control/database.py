@@ -10,6 +10,8 @@ from sqlalchemy import Connection, delete, func, literal, select, text, update
 
 from engine.control.alerts import AlertRepository
 from engine.control.capture_runs import CaptureRunRepository
+from engine.control.collection_runs import CollectionRunRepository
+from engine.control.collection_sets import CollectionSetRepository
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
@@ -47,6 +49,8 @@ class ControlDatabase:
         self.leases = LeaseRepository(connections)
         self.calls = ScanCallRepository(connections)
         self.alerts = AlertRepository(connections)
+        self.collection_sets = CollectionSetRepository(connections)
+        self.collection_runs = CollectionRunRepository(connections)
 
     @classmethod
     def open(cls, dsn: str) -> Self:

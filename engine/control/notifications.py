@@ -24,6 +24,9 @@ PUBLISHED = "highwater_published"
 REPORTED = "highwater_reported"
 """The agent said something new of a job; payload: the database."""
 
+COLLECTOR = "data collector"
+"""Payload of JOBS and REPORTED where a collection set is meant, in the place of a database's name."""
+
 AGENT_NAME = "highwater agent"
 """application_name of a connection that listens for jobs: its presence is the agent's sign of life."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
@@ -52,6 +54,17 @@ class ScanErrorRepository:
         query = select(scan_errors).where(scan_errors.c.database_id == key).order_by(scan_errors.c.entry_id)
         with self._connections.read() as connection:
             return [_error(row) for row in connection.execute(query)]
+
+    def collected(self, database: str, entry_id: int) -> Sequence[tuple[int, datetime | None, ScanError]]:
+        """Errors after an entry, oldest first, each with its number and the run of capture it belongs to."""
+        key = select(databases.c.database_id).where(databases.c.name == database).scalar_subquery()
+        query = (
+            select(scan_errors)
+            .where(scan_errors.c.database_id == key, scan_errors.c.entry_id > entry_id)
+            .order_by(scan_errors.c.entry_id)
+        )
+        with self._connections.read() as connection:
+            return [(row.entry_id, row.engine_start, _error(row)) for row in connection.execute(query)]
 
 
 def _prune(connection: Connection, key: int) -> None:

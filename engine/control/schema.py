@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
@@ -341,4 +342,89 @@ scan_errors = Table(
     Column("sequence_value", Text, nullable=False),
     Index("scan_errors_database", "database_id", "entry_id"),
     schema="cdc",
+)
+
+collection_sets = Table(
+    "syscollector_collection_sets",
+    metadata,
+    Column("collection_set_id", Integer, primary_key=True, autoincrement=True),
+    Column("collection_set_uid", Uuid, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    Column("is_system", Boolean, nullable=False),
+    Column("is_running", Boolean, nullable=False),
+    Column("collection_mode", SmallInteger, nullable=False),
+    Column("schedule", Text),
+    Column("days_until_expiration", Integer, nullable=False),
+    Column("logging_level", SmallInteger, nullable=False),
+    Column("wanted", Boolean, nullable=False, server_default="false"),
+    Column("next_run", INSTANT),
+    Column("dropped", INSTANT),
+    Column("last_upkeep", INSTANT),
+    Column("uncompacted", Integer, nullable=False, server_default="0"),
+    schema="dbo",
+)
+Index(
+    "syscollector_collection_sets_name",
+    func.lower(collection_sets.c.name),
+    unique=True,
+    postgresql_where=collection_sets.c.dropped.is_(None),
+)
+
+
+def _set_key() -> Column[int]:
+    target = ForeignKey("dbo.syscollector_collection_sets.collection_set_id", ondelete="CASCADE")
+    return Column("collection_set_id", Integer, target, nullable=False)
+
+
+collection_items = Table(
+    "syscollector_collection_items",
+    metadata,
+    Column("collection_item_id", Integer, primary_key=True, autoincrement=True),
+    _set_key(),
+    Column("collection_item_uid", Uuid, nullable=False, unique=True),
+    Column("collector_type_uid", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("frequency", Integer, nullable=False),
+    Column("parameters", Text, nullable=False),
+    schema="dbo",
+)
+
+collection_runs = Table(
+    "syscollector_runs",
+    metadata,
+    Column("snapshot_id", BigInteger, primary_key=True, autoincrement=True),
+    _set_key(),
+    Column("snapshot_time", INSTANT, nullable=False),
+    Column("end_time", INSTANT),
+    Column("outcome", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("interval_seconds", Integer),
+    Column("agent_start", INSTANT, nullable=False),
+    Index("syscollector_runs_set", "collection_set_id", "snapshot_id"),
+    Index("syscollector_runs_time", "snapshot_time"),
+    Index(
+        "syscollector_runs_outcome",
+        "snapshot_id",
+        postgresql_where=text("outcome <> 'succeeded'"),
+    ),
+    schema="dbo",
+)
+
+collection_positions = Table(
+    "syscollector_positions",
+    metadata,
+    Column(
+        "collection_item_id",
+        Integer,
+        ForeignKey("dbo.syscollector_collection_items.collection_item_id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("view_name", Text, primary_key=True),
+    _database_key(),
+    Column("engine_start", INSTANT),
+    Column("last_id", BigInteger, nullable=False),
+    schema="dbo",
 )

@@ -6,11 +6,24 @@ same after a million sessions as after one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, ScalarSelect, Select, case, delete, func, literal, select
+from sqlalchemy import (
+    Connection,
+    Row,
+    ScalarSelect,
+    Select,
+    and_,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from engine.control.connections import Connections, database_id
@@ -132,6 +145,39 @@ class SessionRepository:
         )
         with self._connections.read() as connection:
             return [_session(row) for row in reversed(connection.execute(query).all())]
+
+    def collected(
+        self, database: str, engine_start: datetime | None, session_id: int, limit: int
+    ) -> Sequence[tuple[datetime, ScanSession]]:
+        """What the data collector has not got: sessions from that of an earlier call on, each with its run.
+
+        That one comes again, for it may have gone on since; so does session 0 of the present run, first.
+        Without an earlier call, all of the present run. At most ``limit``, the oldest; runs in the order of
+        their beginning, the present one last, whatever the clock did.
+        """
+        with self._connections.read() as connection:
+            present = _present_run(connection, database)
+            if present is None:
+                return []
+            run, number = scan_sessions.c.engine_start, scan_sessions.c.session_id
+            wanted = run == present
+            if engine_start is not None:
+                later = or_(run > engine_start, run == present)
+                wanted = or_(
+                    and_(run == engine_start, number >= session_id), and_(run != engine_start, later)
+                )
+            total = _sessions(database).where(run == present, number == AGGREGATE_ID)
+            rest = _sessions(database).where(wanted, number != AGGREGATE_ID)
+            rest = rest.order_by(run == present, run, number).limit(limit)
+            rows = [*connection.execute(total), *connection.execute(rest)]
+        return [(row.engine_start, _session(row)) for row in rows]
+
+    def runs(self, names: Sequence[str]) -> dict[str, datetime]:
+        """When the present run of capture began, of each of these databases that has been scanned."""
+        query = select(databases.c.name, scan_runs.c.engine_start).join(databases)
+        with self._connections.read() as connection:
+            rows = connection.execute(query.where(databases.c.name.in_(names)))
+            return {row.name: row.engine_start for row in rows}
 
 
 def save_session(connection: Connection, key: int, session: ScanSession) -> None:

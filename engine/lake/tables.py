@@ -68,6 +68,10 @@ class Lake:
         """Where the tables of a database are: their folder, then the one around it."""
         return self._schema(database), f"{self.root}/{_segment(database)}"
 
+    def custom_snapshots(self, output_table: str) -> str:
+        """The path of ``custom_snapshots.<output_table>``, which has all databases' rows."""
+        return f"{self.root}/custom_snapshots/{_segment(output_table)}"
+
     def _schema(self, database: str) -> str:
         return f"{self.root}/{_segment(database)}/cdc"
 

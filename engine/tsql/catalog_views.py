@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -150,6 +151,40 @@ def _jobs(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
     ]
 
 
+def _schedules(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    found = []
+    for number, each in enumerate(engine.collector_schedules(), 1):
+        minutes = int(next(iter(re.findall(r"\*/(\d+)", each.cron)), 1))
+        by_hours = each.cron.startswith("0 ")
+        found.append(
+            (number, str(each.schedule_uid).upper(), each.name, True, 4, 1, 8 if by_hours else 4, minutes)
+        )
+    return found
+
+
+def _collection_sets(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    uids = {each.cron: str(each.schedule_uid).upper() for each in engine.collector_schedules()}
+    return [
+        (
+            each.collection_set_id, str(each.collection_set_uid).upper(), each.name, None, each.is_system,
+            each.is_running, int(each.collection_mode), None, uids.get(each.schedule or ""),
+            each.days_until_expiration, each.logging_level, each.description,
+        )
+        for each in engine.collection_sets()
+    ]  # fmt: skip
+
+
+def _collection_items(engine: Engine, database: str) -> Sequence[Sequence[Any]]:
+    return [
+        (
+            item.collection_item_id, item.collection_set_id, str(item.collection_item_uid).upper(), item.name,
+            str(item.collector_type_uid).upper(), item.frequency, item.parameters,
+        )
+        for each in engine.collection_sets()
+        for item in each.items
+    ]  # fmt: skip
+
+
 def job_parameters(job: Any) -> tuple[Any, ...]:
     """maxtrans, maxscans, continuous, pollinginterval, retention, threshold; 0 for those of the other job.
 
@@ -251,6 +286,31 @@ VIEWS: Mapping[str, CatalogView] = {
     "msdb.dbo.cdc_jobs": CatalogView(
         (("database_id", INT), ("job_type", SqlType("nvarchar", 20)), ("job_id", GUID), *JOB_PARAMETERS),
         _jobs,
+    ),
+    "msdb.dbo.sysschedules_localserver_view": CatalogView(
+        (
+            ("schedule_id", INT), ("schedule_uid", GUID), ("name", SYSNAME), ("enabled", BIT),
+            ("freq_type", INT), ("freq_interval", INT), ("freq_subday_type", INT),
+            ("freq_subday_interval", INT),
+        ),
+        _schedules,
+    ),
+    "msdb.dbo.syscollector_collection_sets": CatalogView(
+        (
+            ("collection_set_id", INT), ("collection_set_uid", GUID), ("name", SYSNAME),
+            ("target", SYSNAME), ("is_system", BIT), ("is_running", BIT),
+            ("collection_mode", SqlType("smallint")), ("proxy_id", INT), ("schedule_uid", GUID),
+            ("days_until_expiration", SqlType("smallint")), ("logging_level", SqlType("smallint")),
+            ("description", SqlType("nvarchar", 4000)),
+        ),
+        _collection_sets,
+    ),
+    "msdb.dbo.syscollector_collection_items": CatalogView(
+        (
+            ("collection_item_id", INT), ("collection_set_id", INT), ("collection_item_uid", GUID),
+            ("name", SYSNAME), ("collector_type_uid", GUID), ("frequency", INT), ("parameters", TEXT),
+        ),
+        _collection_items,
     ),
 }  # fmt: skip
 """By name in lower case."""

@@ -16,6 +16,7 @@ from engine.tsql import statements as st
 from engine.tsql.batches import Batch
 from engine.tsql.conversion import as_text
 from engine.tsql.messages import INFORMATION, Message, SqlError, from_engine, sql_error
+from engine.tsql.msdb_names import MSDB
 from engine.tsql.parser import parse
 from engine.tsql.rehearsal import rehearse
 from engine.tsql.running.calls import Calls
@@ -259,10 +260,15 @@ class Interpreter:
         wanted = statement.database
         names = [each.name for each in self._session.engine.databases()]
         matches = [name for name in names if name.lower() == wanted.lower()]
+        if not matches and wanted.lower() == MSDB:
+            # Here msdb is a place for names alone: statements go on at the source that they were at.
+            self._session.in_msdb = True
+            return
         if not matches:
             raise from_engine(UnknownDatabase(wanted, f"Known: {', '.join(names) or 'none'}."))
         name = wanted if wanted in matches else matches[0]
         if name == self.database:
+            self._session.in_msdb = False
             return
         if self._session.work.transactions:
             raise sql_error(226, "USE")

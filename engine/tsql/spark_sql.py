@@ -167,7 +167,9 @@ class SparkTranslator:
             return self._catalog_view(catalog, f"{schema}.{name}")
         if schema == "cdc":
             return self._change_data(name)
-        if schema == "sys" or schema == "custom_snapshots":
+        if schema == "custom_snapshots":
+            return self._snapshots(name)
+        if schema == "sys":
             raise sql_error(208, f"{table.db}.{name}")
         return self._source(table)
 
@@ -194,6 +196,13 @@ class SparkTranslator:
         if instance is None:
             raise sql_error(208, f"cdc.{name}")
         return self._frame(engine.change_table(database, instance))
+
+    def _snapshots(self, name: str) -> tuple[str, Sequence[tuple[str, SqlType]]]:
+        """A table of the data collector: of every database for the home's owner, of this one for others."""
+        if not self._place.is_owner():
+            raise denied(f"custom_snapshots.{name}", self._place.database)
+        database = None if self._place.principal is None else self._place.database
+        return self._frame(self._place.engine.custom_snapshots(name, database))
 
     def instance(self, name: str) -> str | None:
         """The capture instance of that name in any case."""

@@ -9,6 +9,7 @@ from typing import Any
 from engine.sources.sql_session import Answer, ResultColumn
 from engine.tsql import statements as st
 from engine.tsql.calling import REQUIRED, Call, Parameter, Procedure, bound, reported
+from engine.tsql.collector_procedures import collector_procedure
 from engine.tsql.conversion import as_text, convert
 from engine.tsql.messages import Message, SqlError, sql_error
 from engine.tsql.parser import Scope, parse
@@ -57,7 +58,7 @@ class Calls:
             if statement.result is not None:
                 self._queries.assign(statement.result, Value(INT, 0))
             return
-        procedure = procedure_of(statement.procedure)
+        procedure = procedure_of(statement.procedure) or collector_procedure(statement.procedure)
         if procedure is None:
             raise sql_error(2812, ".".join(part for part in statement.procedure if part))
         given = [

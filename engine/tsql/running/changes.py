@@ -10,6 +10,7 @@ from engine.sources.sql_session import Answer
 from engine.tsql import statements as st
 from engine.tsql.folding import source_literal
 from engine.tsql.messages import sql_error
+from engine.tsql.msdb_names import MSDB, qualified
 from engine.tsql.names import quoted, table_name
 from engine.tsql.rewriting import postgres_type, understood
 from engine.tsql.running.definitions import Definitions
@@ -30,10 +31,10 @@ class Changes:
         """A change of rows. Raises 229 for what belongs to the product, 3930 in a doomed transaction."""
         if self._session.work.doomed:
             raise sql_error(3930)
-        tree = statement.tree
+        tree = qualified(statement.tree) if self._session.in_msdb else statement.tree
         for table in tree.find_all(exp.Table):
             if _is_target(table, tree) and (
-                table.db.lower() in ("cdc", "sys") or table.catalog.lower() == "msdb"
+                table.db.lower() in ("cdc", "sys", "custom_snapshots") or table.catalog.lower() == MSDB
             ):
                 raise sql_error(
                     229, type(tree).__name__.upper(), table.name, self._session.database, table.db

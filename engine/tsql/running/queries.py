@@ -12,6 +12,7 @@ from engine.tsql import statements as st
 from engine.tsql.conversion import convert
 from engine.tsql.environment import SessionEnvironment
 from engine.tsql.evaluation import Evaluator
+from engine.tsql.msdb_names import qualified
 from engine.tsql.rewriting import understood
 from engine.tsql.running.object_ids import object_id
 from engine.tsql.running.session import Session
@@ -62,6 +63,8 @@ class Queries:
         """The rows of a query, from where they are."""
         if isinstance(query, exp.Subquery) and not query.alias:
             query = query.this
+        if self.session.in_msdb:
+            query = qualified(query)
         if is_scalar(query):
             values = [self.value(each) for each in query.expressions]
             columns = tuple(

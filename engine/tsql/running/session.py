@@ -74,6 +74,7 @@ class Session:
     def use(self, database: str) -> None:
         """A connection to another database: opened when it is first needed."""
         self.database = database
+        self.in_msdb = False
         self.work = SourceWork(lambda: self.engine.sql_session(database), database, self._login)
         self.work.before_rollback = lambda: self.before_rollback()
 

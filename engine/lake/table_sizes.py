@@ -1,0 +1,74 @@
+"""How large the lake's tables are, from Delta's logs: no Spark job where the log can be read directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql import SparkSession
+
+from engine.lake.failures import jvm_failures
+from engine.lake.parquet_files import local_folder
+from engine.lake.sql_text import delta_table
+from engine.lake.tail import TableTail
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """The newest version of a table: rows, data files and their bytes."""
+
+    rows: int
+    files: int
+    bytes: int
+
+
+class TableSizes:
+    """Remembers each table's size with its version: one that has not changed costs a look at its log."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._tail = TableTail()
+        self._known: dict[str, tuple[int, TableSize]] = {}
+
+    def of(self, path: str) -> TableSize | None:
+        """The table's size now; None where there is none. Raises LakeFailed."""
+        folder = local_folder(path)
+        if folder is None:
+            return self._by_spark(path)
+        version = self._tail.version(path)
+        if version is None:
+            return None
+        known = self._known.get(path)
+        if known is not None and known[0] == version:
+            return known[1]
+        try:
+            table = DeltaTable(str(folder))
+            size = _size(pa.table(table.get_add_actions(flatten=True)))
+        except TableNotFoundError:
+            return None
+        except DeltaError:  # a feature of the table that only Spark knows
+            return self._by_spark(path)
+        self._known[path] = (table.version(), size)
+        return size
+
+    def _by_spark(self, path: str) -> TableSize | None:
+        name = delta_table(path)
+        with jvm_failures():
+            detail = self._spark.sql(f"DESCRIBE DETAIL {name}").first()
+            if detail is None or detail["numFiles"] is None:
+                return None
+            counted = self._spark.sql(f"SELECT count(*) FROM {name}").first()
+        assert counted is not None
+        return TableSize(int(counted[0]), int(detail["numFiles"]), int(detail["sizeInBytes"]))
+
+
+def _size(files: pa.Table) -> TableSize:
+    """Sums over the ``add`` actions of a version."""
+    return TableSize(
+        int(pc.sum(files["num_records"]).as_py() or 0),
+        files.num_rows,
+        int(pc.sum(files["size_bytes"]).as_py() or 0),
+    )
