@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 SOURCES := engine dashboard pages benchmarks tests
 
-.PHONY: setup run test check lint format faults machine clean
+.PHONY: setup run test check lint editor format faults machine clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMPS)/jars
@@ -35,6 +35,10 @@ lint: $(STAMPS)/dev
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo >$(STAMPS)/imports.txt || { cat $(STAMPS)/imports.txt; exit 1; }
+
+# The console's editor, anew from the versions in its package.json: needs npm, which nothing else does.
+editor:
+	@cd dashboard/editor && npm ci --silent && npx esbuild exports.js --bundle --minify --format=esm --outfile=codemirror.js && rm -r node_modules
 
 format: $(STAMPS)/dev
 	@$(BIN)/ruff check --quiet --fix $(SOURCES)

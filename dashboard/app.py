@@ -22,6 +22,7 @@ SECTIONS = {
         "schema": ("Schema", "schema"),
         "errors": ("Errors", "error"),
     },
+    "Operate": {"console": ("Console", "terminal")},
 }
 
 

@@ -14,10 +14,13 @@ from pathlib import Path
 import plotly
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dashboard import state
 from dashboard.components.live_plot import PLOTLY_ROUTE
+from dashboard.components.sql_editor import CODEMIRROR, codemirror_route
+from dashboard.console import FORMATS
 from engine.engine import Engine
 
 AGENT_STARTS = 10.0
@@ -39,10 +42,33 @@ async def health(_request: Request) -> JSONResponse:
 
 async def plotly_script(_request: Request) -> FileResponse:
     """Plotly from the installed package: nothing is fetched from elsewhere, nothing twice."""
+    return _script(_PLOTLY)
+
+
+async def codemirror_script(_request: Request) -> FileResponse:
+    """The console's editor, likewise."""
+    return _script(CODEMIRROR)
+
+
+def _script(path: Path) -> FileResponse:
     return FileResponse(
-        _PLOTLY,
+        path,
         media_type="text/javascript",
         headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )
+
+
+async def console_result(request: Request) -> Response:
+    """A whole result of a console, a line at a time. Its address has a token that only its tab knows."""
+    given = request.path_params
+    result = state.consoles().result(given["token"], given["mark"], given["number"])
+    if result is None or given["form"] not in FORMATS:
+        return JSONResponse({"error": "This result is gone: run the query again."}, status_code=404)
+    name = f"result-{given['number'] + 1}.{given['form']}"
+    return StreamingResponse(
+        result.lines(given["form"]),
+        media_type=FORMATS[given["form"]],
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
     )
 
 
@@ -64,5 +90,10 @@ async def _load() -> None:
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=warm,
-    routes=[Route("/api/health", health), Route(PLOTLY_ROUTE, plotly_script)],
+    routes=[
+        Route("/api/health", health),
+        Route(PLOTLY_ROUTE, plotly_script),
+        Route(codemirror_route(), codemirror_script),
+        Route("/api/console/{token}/{mark}/{number:int}.{form}", console_result),
+    ],
 )

@@ -14,6 +14,7 @@ from functools import wraps
 import streamlit as st
 
 from dashboard.charts.chart import TimeRange
+from dashboard.console import Consoles, TabConsole
 from dashboard.dialogs import follow_dialog
 from dashboard.format import Zone, zone_info
 from dashboard.operations import Operations
@@ -29,6 +30,8 @@ RANGES = {
     "24h": timedelta(hours=24),
 }
 INTERVALS = {"2s": 2.0, "5s": 5.0, "10s": 10.0, "30s": 30.0, "paused": None}
+CONSOLES_AT_ONCE = 8
+"""Scripts that run at the same time; more wait."""
 DEFAULT_INTERVAL = "5s"
 DEFAULT_RANGE = "15m"
 
@@ -49,6 +52,24 @@ def feed() -> SnapshotFeed:
 def operations() -> Operations:
     """The background operations of this process."""
     return Operations()
+
+
+@st.cache_resource(show_spinner=False)
+def consoles() -> Consoles:
+    """The T-SQL consoles that are open."""
+    return Consoles()
+
+
+@st.cache_resource(show_spinner=False)
+def console_runs() -> Operations:
+    """Runs of consoles: apart, so that scripts that last never hold up what pages read."""
+    return Operations(CONSOLES_AT_ONCE)
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=lambda console: consoles().close(console))
+def console(database: str) -> TabConsole:
+    """This tab's console of a database; closed when the tab is gone."""
+    return consoles().open(engine(), database)
 
 
 def now() -> datetime:

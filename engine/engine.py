@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from engine.query.change_files import ChangeFiles
+    from engine.tsql.script_session import ScriptSession
+    from engine.tsql.sink import Sink
 
 SESSIONS_SHOWN = 1000
 """Scan sessions that `Engine.scan_sessions` returns when no limit is given."""
@@ -547,6 +549,15 @@ class Engine:
     def sql_session(self, database: str) -> SqlSession:
         """A session with SQL at a source, in the source's own dialect. Nothing is connected yet."""
         return self._databases.sql_session(database)
+
+    def script_session(self, database: str, sink: Sink, principal: str | None = None) -> ScriptSession:
+        """A session with T-SQL (docs/tsql.md): what its statements give goes to ``sink``. To be closed.
+
+        Nothing is connected yet.
+        """
+        from engine.tsql.script_session import ScriptSession  # T-SQL stands on this module
+
+        return ScriptSession(self, self._databases.get(database).name, sink, principal)
 
     def privileges(self, database: str, principal: str) -> Privileges:
         """What a role of the source may do there. Raises SourceUnreachable."""

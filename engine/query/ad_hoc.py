@@ -39,6 +39,8 @@ class AdHocQuery:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._views: list[str] = []
+        self._tag = f"highwater_sql_{next(_numbers)}"
+        spark.addTag(self._tag)
         for name in _LOGGERS:  # what fails is said once, by whoever asked
             PySparkLogger.getLogger(name).disabled = True
 
@@ -87,8 +89,14 @@ class AdHocQuery:
                     for read, value in zip(readers, row, strict=True)
                 ]
 
+    def cancel(self) -> None:
+        """Stops what it runs now, from another thread: it raises QueryFailed there."""
+        self._spark.interruptTag(self._tag)
+
     def close(self) -> None:
         """Drops the views."""
+        if self._tag in self._spark.getTags():  # tags belong to threads, and another one may close it
+            self._spark.removeTag(self._tag)
         for name in self._views:
             self._spark.catalog.dropTempView(name)
         self._views.clear()

@@ -42,6 +42,8 @@ class Call:
     sink: Sink
     arguments: Mapping[str, Any]
     outputs: dict[str, Any] = field(default_factory=dict)
+    stopped: Callable[[], bool] | None = None
+    """Whether the user wants no more of it, for calls that last."""
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[f"@{name}"]

@@ -16,19 +16,13 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
-from engine.errors import CdcError
 from engine.tsql.batches import batches, is_complete
-from engine.tsql.catalog_views import VIEWS
-from engine.tsql.evaluation import CDC_FUNCTIONS
-from engine.tsql.functions import FUNCTIONS
-from engine.tsql.procedures import PROCEDURES
-from engine.tsql.tokens import STARTERS
+from engine.tsql.completion import words
 
 if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.tsql.interpreter import Interpreter
 
-_WORDS = STARTERS | {"FROM", "WHERE", "ORDER BY", "GROUP BY", "TABLE", "TRANSACTION", "GO", "INTO", "VALUES"}
 _NAME = re.compile(r"[\w.$#@\[\]]+")
 _LEAVING = frozenset({"exit", "quit", ":exit", ":quit"})
 _FORGETTING = frozenset({"reset", ":reset"})
@@ -96,30 +90,8 @@ class Console:
             signal.signal(signal.SIGINT, before)
 
     def words(self) -> Iterable[str]:
-        """What can be completed: T-SQL's words, procedures, functions, views, tables, columns, instances."""
-        yield from _WORDS
-        yield from FUNCTIONS
-        yield from (f"sys.{name}" for name in PROCEDURES)
-        yield from (f"sys.{name.lower()}" for name in CDC_FUNCTIONS)
-        yield from VIEWS
-        yield "cdc.lsn_time_mapping"
-        yield "highwater.sync"
-        database = self._interpreter.database
-        try:
-            for table in self._engine.source_tables(database):
-                yield f"{table.schema}.{table.name}"
-                yield from (column.name for column in table.columns)
-            if not self._engine.database(database).is_cdc_enabled:
-                return
-            for instance in self._engine.help_change_data_capture(database):
-                yield f"cdc.fn_cdc_get_all_changes_{instance.capture_instance}"
-                if instance.supports_net_changes:
-                    yield f"cdc.fn_cdc_get_net_changes_{instance.capture_instance}"
-                yield f"cdc.{instance.change_table}"
-                yield instance.capture_instance
-        except CdcError as error:
-            # Typing must go on while a database is away; statements say what is wrong.
-            yield f"-- {error}"
+        """What can be completed in the database that statements mean now."""
+        return words(self._engine, self._interpreter.database)
 
 
 class Words(Completer):

@@ -53,9 +53,14 @@ class Interpreter:
         principal: str | None = None,
         clock: Callable[[], datetime] = _utc_now,
         sleep: Callable[[float], None] = time.sleep,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``principal``: a role of the source whose rights hold; None: the owner's."""
+        """``principal``: a role of the source whose rights hold; None: the owner's.
+
+        ``stopped``: asked before each statement; the batch ends where it says so, and nothing is shown.
+        """
         self._session = Session(engine, database, sink, principal, clock, sleep)
+        self._session.stopped = stopped
         self._queries = Queries(self._session)
         self._variables = Variables(self._queries)
         self._session.before_rollback = self._variables.keep_tables
@@ -147,8 +152,11 @@ class Interpreter:
         self._session.work.close()
 
     def cancel(self) -> None:
-        """Stops what the source does for this session now, from another thread."""
+        """Stops what the source or Spark does for this session now, from another thread."""
         self._session.work.cancel()
+        query = self._session.spark_query
+        if query is not None:
+            query.cancel()
 
     def _show(self, error: SqlError) -> None:
         if error.message.severity > INFORMATION:
@@ -165,6 +173,8 @@ class Interpreter:
 
     def _statement(self, statement: st.Statement) -> None:
         self._session.line = statement.line
+        if self._session.stopped():
+            raise BatchEnded
         try:
             self._run_statement[type(statement)](statement)
             if not isinstance(statement, _FLOW):
@@ -175,6 +185,8 @@ class Interpreter:
 
     def _failed(self, error: SqlError) -> None:
         """A statement's error: shown, or left to TRY; the transaction as XACT_ABORT says."""
+        if self._session.stopped():
+            raise BatchEnded
         if error.message.severity <= INFORMATION:
             self._show(error)
             return

@@ -142,6 +142,7 @@ def _scan(call: Call) -> None:
         call["maxscans"],
         call["continuous"],
         call["pollinginterval"],
+        call.stopped,
         principal=call.principal,
     )
 
@@ -157,6 +158,7 @@ def _capture_job(call: Call) -> None:
                 found.maxscans,
                 found.continuous,
                 found.pollinginterval if found.continuous else 0,
+                call.stopped,
                 principal=call.principal,
             )
             return

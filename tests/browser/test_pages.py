@@ -32,6 +32,7 @@ UPDATE = 'UPDATE "HumanResources"."Department" SET "GroupName" = \'{}\' WHERE "D
         ("/changes", "newest first"),
         ("/capture", "Scan sessions"),
         ("/errors", "No errors of demo"),
+        ("/console", "Statements mean database"),
         ("/schema", "Every instance captures its table as it is"),
     ],
 )

@@ -70,7 +70,10 @@ class Calls:
         outputs = self._outputs(statement, allowed, [each.name for each in procedure.parameters])
         if procedure.changes and self._session.work.transactions:
             raise sql_error(226, procedure.name)
-        call = Call(self._session.engine, self._session.database, self._session.work.principal, sink, values)
+        session = self._session
+        call = Call(
+            session.engine, session.database, session.work.principal, sink, values, stopped=session.stopped
+        )
         try:
             with reported(call, procedure.name):
                 procedure.run(call)

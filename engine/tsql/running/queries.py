@@ -83,7 +83,7 @@ class Queries:
         """The rows of a query of change data."""
         from engine.query.ad_hoc import AdHocQuery
 
-        ad_hoc = AdHocQuery(self.session.engine.spark_session())
+        ad_hoc = self.session.spark_query = AdHocQuery(self.session.engine.spark_session())
         try:
             answer = SparkTranslator(self._place(), self.evaluator(), ad_hoc).run(query)
         except BaseException:

@@ -18,6 +18,7 @@ from engine.tsql.work import SourceWork
 
 if TYPE_CHECKING:
     from engine.engine import Engine
+    from engine.query.ad_hoc import AdHocQuery
 
 OPTIONS: Mapping[str, tuple[str, int]] = {
     "show advanced options": ("show advanced options", 0),
@@ -70,6 +71,10 @@ class Session:
         self.nocount = False
         self.xact_abort = False
         self.line = 1
+        self.stopped: Callable[[], bool] = lambda: False
+        """Whether the user wants no more of what runs."""
+        self.spark_query: AdHocQuery | None = None
+        """The one that runs or gives rows now."""
 
     def use(self, database: str) -> None:
         """A connection to another database: opened when it is first needed."""

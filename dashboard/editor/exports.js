@@ -1,0 +1,8 @@
+export { EditorView, keymap, lineNumbers, highlightActiveLine, drawSelection, placeholder } from "@codemirror/view"
+export { EditorState, Compartment } from "@codemirror/state"
+export { defaultKeymap, history, historyKeymap, toggleLineComment } from "@codemirror/commands"
+export { autocompletion, completionKeymap, closeBrackets, closeBracketsKeymap, completeFromList } from "@codemirror/autocomplete"
+export { sql, MSSQL, keywordCompletionSource } from "@codemirror/lang-sql"
+export { HighlightStyle, syntaxHighlighting, bracketMatching, LanguageSupport } from "@codemirror/language"
+export { searchKeymap, highlightSelectionMatches } from "@codemirror/search"
+export { tags } from "@lezer/highlight"

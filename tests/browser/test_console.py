@@ -1,0 +1,90 @@
+"""The console in a browser: typed, run, cancelled, downloaded; two tabs are two sessions."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import RunningHome
+from tests.browser.controls import button, expect_settled
+from tests.browser.tables import expect_row_count, rows
+
+pytestmark = pytest.mark.browser
+OpenPage = Callable[..., Page]
+
+
+def type_script(page: Page, text: str) -> None:
+    """Puts the text in the place of what the editor holds, once it knows its names: then it stands still."""
+    page.locator(".sql-editor:not([data-words='0'])").wait_for()
+    editor = page.get_by_role("textbox", name="T-SQL")
+    editor.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+    expect(editor).to_contain_text(text.splitlines()[-1])
+
+
+def test_a_script_gives_results_and_messages_and_a_download_of_all(
+    open_page: OpenPage, running_home: RunningHome, tmp_path: Path
+) -> None:
+    page = open_page("/console")
+    order = "ROW_NUMBER() OVER (ORDER BY a.BusinessEntityID, b.BusinessEntityID)"
+    tables = "HumanResources.Employee a CROSS JOIN HumanResources.Employee b"
+    type_script(page, f"SELECT TOP 3000 {order} AS number FROM {tables}\nSELECT 1/0")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Msg 8134, Level 16, State 1, Line 2").first).to_be_visible()
+    page.get_by_role("tab", name="Result 1").click()
+    expect(page.get_by_text("3,000 rows; the first 1,000 are shown")).to_be_visible()
+    expect_row_count(page, 1000)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    download.value.save_as(tmp_path / "result.csv")
+    with (tmp_path / "result.csv").open(newline="") as file:
+        assert [line["number"] for line in csv.DictReader(file)] == [str(n) for n in range(1, 3001)]
+
+
+def test_what_is_selected_runs_alone_and_a_procedure_call_can_be_inserted(open_page: OpenPage) -> None:
+    page = open_page("/console")
+    type_script(page, "PRINT 'the first'\nPRINT 'the second'")
+    page.keyboard.press("Shift+Home")
+    button(page, "Run selection").click()
+    expect(page.get_by_text("the second", exact=True).last).to_be_visible()
+    expect(page.get_by_test_id("stCode").filter(has_text="the first")).to_have_count(0)
+    page.get_by_role("combobox", name="Insert a call").click()
+    page.get_by_role("option", name="sp_cdc_help_jobs").click()
+    expect(page.get_by_role("textbox", name="T-SQL")).to_contain_text("EXEC sys.sp_cdc_help_jobs;")
+
+
+def test_a_running_script_is_cancelled_and_tabs_do_not_meet(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    page, other = open_page("/console"), open_page("/console")
+    type_script(page, "BEGIN TRANSACTION\nWAITFOR DELAY '05:00:00'")
+    button(page, "Run").click()
+    expect(page.get_by_text("Running for")).to_be_visible()
+    type_script(other, "SELECT @@TRANCOUNT AS open_transactions")
+    button(other, "Run").click()
+    expect(rows(other).first).to_have_text("0")
+    page.get_by_role("button", name=re.compile("Cancel")).click()
+    expect(page.get_by_text("Query was canceled by user.").first).to_be_visible()
+    expect(button(page, "Run")).to_be_enabled()
+    type_script(page, "SELECT @@TRANCOUNT AS open_transactions")
+    button(page, "Run").click()
+    expect(rows(page).first).to_have_text("1")
+    expect_settled(page)
+
+
+def test_names_are_completed_and_tab_leaves_the_editor(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    page = open_page("/console")
+    type_script(page, "EXEC sys.sp_cdc_")
+    page.keyboard.type("help_j")
+    expect(page.get_by_role("option", name="sys.sp_cdc_help_jobs")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(button(page, "Run")).to_be_focused()
