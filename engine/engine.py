@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
@@ -16,6 +16,7 @@ from engine.lake.tail import TableTail
 from engine.model.alert import Alert, AlertHook
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, RetentionOutcome
+from engine.model.client import EXPIRES_AFTER, Client, ClientLag
 from engine.model.collection import (
     DEFAULT_SET,
     TSQL_COLLECTOR,
@@ -26,6 +27,7 @@ from engine.model.collection import (
     HistoryPoint,
 )
 from engine.model.column_description import ColumnDescription
+from engine.model.compaction import CompactionRun
 from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.job import AnyJob, JobRun, JobType
 from engine.model.lsn import Lsn
@@ -38,7 +40,9 @@ from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, 
 from engine.procedures.alerts import Alerts
 from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
+from engine.procedures.clients import Clients
 from engine.procedures.collector import Collector
+from engine.procedures.compaction import Compactions
 from engine.procedures.databases import Databases, Secrets
 from engine.procedures.jobs import Jobs
 from engine.procedures.metadata import Metadata
@@ -69,6 +73,8 @@ RUNS_SHOWN = 1000
 """Runs of jobs that `Engine.job_history` returns when no limit is given."""
 ALERTS_SHOWN = 1000
 """Alerts that `Engine.alerts` returns when no limit is given."""
+COMPACTION_SECONDS = 3600.0
+"""How long `Engine.compact` waits for the agent unless it is told otherwise."""
 HISTORY_SHOWN = 100_000
 """Scan sessions that `Engine.session_history` returns at most, the newest."""
 
@@ -122,6 +128,8 @@ class Engine:
         self._scans = Scans(control, self._databases)
         self._cleanup = Cleanup(control, self._databases, lake, spark, clock)
         self._collector = Collector(control, lake, spark, clock)
+        self._compactions = Compactions(control, self._databases)
+        self._clients = Clients(control, self._databases, lake, clock)
         self._status = StatusReader(control, sources, processes, clock)
 
     @classmethod
@@ -638,26 +646,104 @@ class Engine:
         low_water_mark: Lsn | None,
         threshold: int | None = THRESHOLD,
         principal: str | None = None,
+        *,
+        force: bool = False,
     ) -> CleanupOutcome:
         """sys.sp_cdc_cleanup_change_table: moves the low endpoint, then deletes the rows below it.
 
         ``low_water_mark`` is a commit LSN of cdc.lsn_time_mapping; None leaves the low endpoint where it is
-        and deletes what is left below. ``threshold``: rows that one statement deletes at most. Raises
+        and deletes what is left below. ``threshold``: rows that one statement deletes at most. A low
+        watermark beyond what a client has acknowledged is refused: changes would go that somebody relies on
+        reading; with ``force`` such clients are dropped, each with a row of sys.dm_cdc_errors. Raises
         ParameterEmpty, ThresholdOutOfRange, ObjectDenied, LowWatermarkNotMapped,
-        LowWatermarkOutsideTimeline; then nothing has changed.
+        LowWatermarkOutsideTimeline, LowWatermarkPassesClient; then nothing has changed.
         """
         self._callers.check_owner(database, principal)
-        return self._cleanup.change_table(database, capture_instance, low_water_mark, threshold)
+        return self._cleanup.change_table(database, capture_instance, low_water_mark, threshold, force)
 
     def cleanup(self, database: str, principal: str | None = None) -> RetentionOutcome:
         """sys.sp_MScdc_cleanup_job: what the cleanup job does when it runs, now and for the caller.
 
         Changes older than the job's retention go: it counts back from the last captured commit, not from
-        now. Raises JobMissing, LowEndpointNotComputed (22923), CleanupFailed (22924) where rows could not
+        now, and never passes a client (`register_client`): ``held`` of what is returned says whom it waits
+        for. Raises JobMissing, LowEndpointNotComputed (22923), CleanupFailed (22924) where rows could not
         be deleted, or the job is just running.
         """
         self._callers.check_owner(database, principal)
         return self._cleanup.by_retention(database)
+
+    def compact(
+        self, database: str, timeout: float = COMPACTION_SECONDS, principal: str | None = None
+    ) -> CompactionRun:
+        """The agent makes few files of many small ones, in change tables and cdc.lsn_time_mapping.
+
+        Neighbours in LSN order become one file; no row changes, capture and readers go on. Then files that
+        no version of the last ``vacuum_after_hours`` hours (a setting) refers to are deleted. The agent does
+        it after each cleanup by itself. timeout: seconds to wait for it. Ours; nothing of the original's.
+        Raises AgentNotRunning, SyncTimeout; CompactionFailed for what a table refused.
+        """
+        self._callers.check_owner(database, principal)
+        return self._compactions.run(database, timeout)
+
+    def last_compaction(self, database: str, principal: str | None = None) -> CompactionRun | None:
+        """The last compaction of a database, or the one that runs; None where there was none."""
+        self._callers.check_owner(database, principal)
+        return self._compactions.last(database)
+
+    # Clients: consumers that cleanup waits for. Ours; the original has none.
+
+    def register_client(
+        self,
+        database: str,
+        name: str,
+        capture_instance: str,
+        expires_after: timedelta | None = EXPIRES_AFTER,
+        principal: str | None = None,
+    ) -> Client:
+        """Cleanup of the instance waits for this client from now on; it begins at the low endpoint.
+
+        A client of several instances is registered with each. ``expires_after``: one of which nothing is
+        heard for so long is dropped by the next cleanup, with a row of sys.dm_cdc_errors; None for never. One
+        that is registered already keeps its place and gets this limit. Raises ClientNameInvalid,
+        ExpiryInvalid, ParameterEmpty, ObjectDenied (22981).
+        """
+        self._callers.check_owner(database, principal)
+        return self._clients.register(database, name, capture_instance, expires_after)
+
+    def acknowledge(
+        self, database: str, name: str, capture_instance: str, lsn: Lsn | None, principal: str | None = None
+    ) -> Client:
+        """The client has every change up to ``lsn``, itself included: cleanup may take what is below it.
+
+        It never goes back; the same LSN again is a sign of life. The changes of ``lsn`` itself stay until a
+        later one is acknowledged. Whoever may read the instance may call it. Raises ParameterEmpty,
+        ObjectDenied (22981), ClientUnknown, AcknowledgementRefused; then nothing has changed.
+        """
+        return self._clients.acknowledge(database, name, capture_instance, lsn, principal)
+
+    def drop_client(
+        self, database: str, name: str, capture_instance: str, principal: str | None = None
+    ) -> None:
+        """Cleanup of the instance no longer waits for this client. Raises ClientUnknown."""
+        self._callers.check_owner(database, principal)
+        self._clients.drop(database, name, capture_instance)
+
+    def clients(
+        self, database: str, capture_instance: str | None = None, principal: str | None = None
+    ) -> Sequence[Client]:
+        """The clients of a database, or of one instance, as they were last heard of."""
+        self._callers.check_owner(database, principal)
+        return self._clients.list(database, capture_instance)
+
+    def client_lags(
+        self, database: str, capture_instance: str | None = None, principal: str | None = None
+    ) -> Sequence[ClientLag]:
+        """The same with how far each is behind, in log, time and rows, and what becomes of it.
+
+        Read from the lake's files without the agent, so it costs more the further they are behind.
+        """
+        self._callers.check_owner(database, principal)
+        return self._clients.lags(database, capture_instance)
 
     # Jobs
 

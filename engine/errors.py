@@ -793,6 +793,70 @@ class ControlUnreachable(CdcError):
     shape = "The control database cannot be reached: {0} Start it: highwater start"
 
 
+class ClientNameInvalid(CdcError):
+    """A client's name that is none."""
+
+    number = 50080
+    shape = (
+        "'{0}' is not a name of a client: 1 to 128 characters, no control characters or blanks at the ends."
+    )
+
+
+class ClientUnknown(CdcError):
+    """No client of that name is registered with the capture instance, or it was dropped."""
+
+    number = 50081
+    shape = (
+        "Client '{0}' is not registered with capture instance '{1}': it never was, or it was dropped, by "
+        "hand or because nothing was heard of it for too long. Cleanup may have passed it: look at the "
+        "errors of the database and at the low endpoint, then register it anew."
+    )
+
+
+class AcknowledgementRefused(CdcError):
+    """A client acknowledged less than before, less than there still is, or more than is published."""
+
+    number = 50082
+    shape = (
+        "LSN {0} cannot be acknowledged by client '{1}': it is not between {2}, acknowledged already or the "
+        "low endpoint, and the high watermark {3}."
+    )
+
+
+class LowWatermarkPassesClient(CdcError):
+    """@low_water_mark is above what a client has acknowledged: cleanup would take changes it has not read."""
+
+    number = 50083
+    shape = (
+        "LSN {0} cannot become the low endpoint: client '{1}' of capture instance '{2}' has acknowledged no "
+        "more than {3}. Wait for it, drop it, or clean up with force, which drops it."
+    )
+
+
+class ClientDropped(CdcError):
+    """Recorded when a client is dropped that did not ask for it."""
+
+    number = 50084
+    shape = "Client '{0}' of capture instance '{1}' was dropped: {2} It has acknowledged {3}."
+
+
+class ExpiryInvalid(CdcError):
+    """The limit of a client's silence is no length of time above zero."""
+
+    number = 50085
+    shape = (
+        "'{0}' is not how long a client may be silent: a length of time above 0, like 90m, 36h or 7d; or "
+        "never."
+    )
+
+
+class CompactionFailed(CdcError):
+    """The small files of a table could not be made few, or unused ones not deleted; no row is touched."""
+
+    number = 50086
+    shape = "Compacting the tables of database '{0}' failed: {1}"
+
+
 class DemoNamesTaken(CdcError):
     """The database has schemas of the demo company's names that are not the demo's."""
 

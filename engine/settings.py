@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     """After so long without changes, a dummy row in lsn_time_mapping keeps max_lsn moving."""
     scan_interval_floor: float = Field(default=0.1, ge=0)
     """Seconds at least between two scans when pollinginterval is 0: commits of that time share one append."""
+    vacuum_after_hours: int = Field(default=24, ge=1, le=168)
+    """Files of the lake that no version of so many last hours refers to are deleted: longer than any query
+    or reader of a version takes, and no more than a week, which is as long as Delta remembers them."""
     schedule_zone: str = "UTC"
     """Whose hours the schedules of cleanup jobs mean: a name of the time zone database."""
     postgres_settings: dict[str, str] = {}

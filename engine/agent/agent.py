@@ -22,6 +22,7 @@ from engine.agent.schedules import plan_of
 from engine.agent.step_job import StepJob, step_environment
 from engine.capture.crash_points import CrashPoints
 from engine.capture.scan import Scan, ScanLimits
+from engine.cleanup.compaction import Compaction
 from engine.cleanup.run import RetentionCleanup
 from engine.collector.collection import Collection
 from engine.control.database import ControlDatabase
@@ -35,6 +36,7 @@ from engine.errors import (
     SourceUnreachable,
     UnknownDatabase,
 )
+from engine.lake.compaction import Compactor
 from engine.lake.failures import jvm_failures
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
@@ -101,6 +103,12 @@ class Agent:
         self._cleanups = Cleanups(
             control,
             RetentionCleanup(control, lake, publisher.spark, clock, crash, publisher.holding),
+            Compaction(
+                control,
+                lake,
+                Compactor(publisher.spark, publisher.holding, reach=crash.reach),
+                settings.vacuum_after_hours,
+            ),
             holder,
             settings.lease_seconds,
             clock,

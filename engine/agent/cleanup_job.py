@@ -47,6 +47,11 @@ class CleanupRunner(JobThread):
         self._following = following
         self._deleted = 0
 
+    @property
+    def database(self) -> str:
+        """Whose job it is."""
+        return self.job.database
+
     def stop(self) -> None:
         """Asks it to end after its statement."""
         self._stop.set()
@@ -55,17 +60,13 @@ class CleanupRunner(JobThread):
 
     def _run(self) -> None:
         try:
-            if not self._is_captured_elsewhere():
+            if not self._control.leases.held_by_another(self.job.database, self._holder):
                 self._run_alone()
         except (ControlUnreachable, LeaseLost) as error:
             # What the run has not said, the next holder of the lease says in its place: interrupted.
             _log.warning("cleanup job given up", database=self.job.database, error=str(error))
         except Exception:  # noqa: BLE001 - the supervisor's edge: the job ends, the agent does not
             _log.exception("cleanup job died", database=self.job.database)
-
-    def _is_captured_elsewhere(self) -> bool:
-        held = (lease for lease in self._control.leases.list() if lease.database == self.job.database)
-        return any(lease.current and lease.holder != self._holder for lease in held)
 
     def _run_alone(self) -> None:
         leases = self._control.leases
@@ -96,6 +97,8 @@ class CleanupRunner(JobThread):
             _log.exception("cleanup job died", database=self.job.database)
             message = f"{type(error).__name__}: {error}"
         self._control.runs.finish(run, self._clock(), outcome, message, self._deleted)
+        # Rewritten files are small ones, and those that went are still on disk.
+        self._control.compactions.ask(self.job.database)
         _log.info("cleanup job ended", database=self.job.database, outcome=outcome, deleted=self._deleted)
 
     def _progress(self, run: ClaimedRun, deleted: int) -> None:
@@ -112,4 +115,6 @@ def _told(done: RetentionOutcome) -> tuple[RunOutcome, str]:
         return RunOutcome.STOPPED, f"Stopped after {rows}. Low endpoints have moved; the next run goes on."
     if done.low_endpoint is None:
         return RunOutcome.SUCCEEDED, "Nothing has been captured yet."
-    return RunOutcome.SUCCEEDED, f"Deleted {rows} below {done.low_endpoint}."
+    notes = [f"Dropped client '{each.name}' of {each.capture_instance}: silent." for each in done.dropped]
+    words = [f"Deleted {rows} below {done.low_endpoint}.", *(str(each) for each in done.held), *notes]
+    return RunOutcome.SUCCEEDED, " ".join(words)

@@ -1,4 +1,4 @@
-"""Named places of the scan cycle, of a cleanup and of a collection, where a test may kill the process.
+"""Named places of the scan cycle, of cleanup, compaction and collection, where a test may kill the process.
 
 ``HIGHWATER_CRASH_AT=before_publishing`` kills at the first passage, ``before_publishing:3`` at the
 third. Nothing but SIGKILL: what a power cut or the kernel's out-of-memory killer would do.
@@ -32,6 +32,13 @@ class CleanupCrashPoint(StrEnum):
     BETWEEN_STATEMENTS = "between_statements"
 
 
+class CompactionCrashPoint(StrEnum):
+    """Where a compaction can be cut: with its files written and not yet committed, and after the commit."""
+
+    BEFORE_COMPACTING = "before_compacting"
+    AFTER_COMPACTING = "after_compacting"
+
+
 class CollectionCrashPoint(StrEnum):
     """Where a collection of snapshots can be cut."""
 
@@ -39,9 +46,10 @@ class CollectionCrashPoint(StrEnum):
     BEFORE_COUNTING = "before_counting"
 
 
-Point = CrashPoint | CleanupCrashPoint | CollectionCrashPoint
-_KINDS: tuple[type[CrashPoint] | type[CleanupCrashPoint] | type[CollectionCrashPoint], ...] = (
+Point = CrashPoint | CleanupCrashPoint | CollectionCrashPoint | CompactionCrashPoint
+_KINDS: tuple[type[Point], ...] = (
     CleanupCrashPoint,
+    CompactionCrashPoint,
     CollectionCrashPoint,
     CrashPoint,
 )
@@ -53,7 +61,7 @@ class CrashPoints:
     def __init__(self, at: Point | None = None, passage: int = 1) -> None:
         self._at = at
         self._passage = passage
-        self._passed: Counter[Point] = Counter()
+        self._passed: Counter[str] = Counter()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> CrashPoints:
@@ -65,7 +73,7 @@ class CrashPoints:
         kind = next((kind for kind in _KINDS if name in kind.__members__.values()), CrashPoint)
         return cls(kind(name), int(passage or 1))
 
-    def reach(self, point: Point) -> None:
+    def reach(self, point: Point | str) -> None:
         """Tells that the work is at ``point``: the process may end here."""
         self._passed[point] += 1
         if point == self._at and self._passed[point] == self._passage:

@@ -11,6 +11,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from engine.capture.crash_points import CleanupCrashPoint, CrashPoints
+from engine.cleanup.error_rows import drop_stale, error_row
 from engine.cleanup.retention import kept_since
 from engine.control import ControlDatabase, Lease
 from engine.errors import (
@@ -25,9 +26,9 @@ from engine.lake.deletion import CHANGE_KEY, MAPPING_KEY, delete_below
 from engine.lake.failures import LakeFailed, jvm_failures
 from engine.lake.tables import Lake
 from engine.model.cleanup import RetentionOutcome
+from engine.model.client import HeldInstance
 from engine.model.job import CleanupParameters
 from engine.model.lsn import Lsn
-from engine.model.scan_session import ScanError
 from engine.query.lsn_functions import LsnTimeMapping
 
 _log = structlog.get_logger(__name__)
@@ -86,6 +87,8 @@ class RetentionCleanup:
     ) -> RetentionOutcome:
         """Cleans up the database that the lease is for, until ``stop``; ``progress`` hears of each statement.
 
+        Never past a client: its instance's low endpoint stays where the slowest has come to, and
+        cdc.lsn_time_mapping goes back as far. Clients that were silent for too long are dropped first.
         Raises LowEndpointNotComputed, then nothing has changed; LeaseLost. What a table keeps in spite
         of it is in the outcome; each failure is a row of sys.dm_cdc_errors too.
         """
@@ -93,11 +96,11 @@ class RetentionCleanup:
         low = self._low_watermark(lease, parameters.retention)
         if low is None:
             return RetentionOutcome(None, 0)
-        raised = self._control.instances.raise_starts(lease, low)
-        _log.info("low endpoints raised", database=database, low_endpoint=str(low), capture_instances=raised)
+        dropped = drop_stale(self._control, database, self._clock())
+        held = self._raise(lease, low)
         self._crash.reach(CleanupCrashPoint.BEFORE_DELETING)
         deleted, failures = 0, []
-        for table in self._tables(database, low):
+        for table in self._tables(database, _mapped_since(low, held)):
             try:
                 for rows in self._delete(table, lease, parameters.threshold, stop):
                     deleted += rows
@@ -107,7 +110,32 @@ class RetentionCleanup:
                     failures.append(self._failed(lease, table.left(error), low))
         if failures:
             self._failed(lease, CleanupFailed(database, failures[0]), low)
-        return RetentionOutcome(low, deleted, stop(), tuple(failures))
+        return RetentionOutcome(low, deleted, stop(), tuple(failures), held, tuple(dropped))
+
+    def _raise(self, lease: Lease, low: Lsn) -> tuple[HeldInstance, ...]:
+        """Moves low endpoints, in one transaction; those that clients keep behind."""
+        clients = self._control.clients.list(lease.database)
+        behind = {client.acknowledged_lsn or Lsn.ZERO for client in clients}
+        done = self._control.low_endpoints.raise_all(
+            lease, low, self._clock(), self._rounded(lease.database, {each for each in behind if each < low})
+        )
+        _log.info(
+            "low endpoints raised",
+            database=lease.database,
+            low_endpoint=str(low),
+            capture_instances=done.raised,
+            held=[str(each) for each in done.held],
+        )
+        return done.held
+
+    def _rounded(self, database: str, acknowledged: set[Lsn]) -> dict[Lsn, Lsn | None]:
+        """The last commit up to each: a low endpoint is always one, whatever a client acknowledges."""
+        if not acknowledged:
+            return {}
+        high = self._control.watermarks.get(database).high
+        mapping = LsnTimeMapping(self._spark, self._lake, database, high)
+        with jvm_failures():
+            return {lsn: mapping.last_upto(lsn) for lsn in acknowledged}
 
     def _low_watermark(self, lease: Lease, retention: int) -> Lsn | None:
         """The first commit inside of the retention; None where nothing has been captured.
@@ -189,18 +217,11 @@ class RetentionCleanup:
 
         Raises LeaseLost where the lease stands no more: then the database may have been disabled.
         """
-        row = ScanError(
-            session_id=0,
-            phase_number=0,
-            entry_time=self._clock(),
-            error_number=error.number,
-            error_severity=error.severity,
-            error_state=error.state,
-            error_message=str(error),
-            start_lsn=low.groups,
-            begin_lsn=Lsn.ZERO.groups,
-            sequence_value=Lsn.ZERO.groups,
-        )
-        self._control.errors.add(lease.database, row, lease)
+        self._control.errors.add(lease.database, error_row(error, low, self._clock()), lease)
         _log.error("cleanup failed", database=lease.database, error=error.line())
         return error.line()
+
+
+def _mapped_since(low: Lsn, held: Sequence[HeldInstance]) -> Lsn:
+    """Where cdc.lsn_time_mapping is to begin: changes that stay keep their times."""
+    return min([low, *(each.low_endpoint for each in held if each.low_endpoint is not None)])

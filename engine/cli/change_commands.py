@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.cli.lsn_text import parse_lsn
 from engine.cli.row_output import Column, Format, Row, lines
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
 from engine.cli.standard_output import pipe_may_close, write
 from engine.cli.value_text import temporal_as_text
-from engine.errors import LsnInvalid
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import OPERATION, SEQVAL, START_LSN, UPDATE_MASK
 from engine.model.lsn import Lsn
@@ -34,10 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def _lsn(text: str | None) -> Lsn | None:
     """The LSN that was given. Raises LsnInvalid."""
-    try:
-        return None if text is None else Lsn.parse(text)
-    except ValueError as error:
-        raise LsnInvalid(error) from error
+    return None if text is None else parse_lsn(text)
 
 
 def changes(

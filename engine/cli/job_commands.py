@@ -40,7 +40,7 @@ def show_jobs(
 ) -> None:
     """Prints what ``told`` says of each job, text or an object for JSON; nothing where that is None."""
     with opened(home) as engine:
-        for job in _jobs_of(engine, database):
+        for job in jobs_of(engine, database):
             said = told(job)
             if said is not None:
                 typer.echo(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
@@ -69,7 +69,7 @@ def moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _jobs_of(engine: Engine, database: str | None) -> Iterator[AnyJob]:
+def jobs_of(engine: Engine, database: str | None) -> Iterator[AnyJob]:
     """The jobs of one database, or of every enabled one without a name."""
     if database is None:
         names = [each.name for each in engine.databases() if each.is_cdc_enabled]

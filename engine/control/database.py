@@ -10,19 +10,30 @@ from sqlalchemy import Connection, delete, func, literal, select, text, update
 
 from engine.control.alerts import AlertRepository
 from engine.control.capture_runs import CaptureRunRepository
+from engine.control.clients import ClientRepository
 from engine.control.collection_runs import CollectionRunRepository
 from engine.control.collection_sets import CollectionSetRepository
+from engine.control.compactions import CompactionRepository
 from engine.control.connections import Connections, database_id
 from engine.control.ddl_history import DdlHistoryRepository
 from engine.control.instances import InstanceRepository, drop_instances, drop_mapping
 from engine.control.job_runs import JobRunRepository
 from engine.control.jobs import JobRepository, remove_jobs
 from engine.control.leases import DISABLING, LeaseRepository
+from engine.control.low_endpoints import LowEndpointRepository
 from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, notify
 from engine.control.publication import Publication, publish
 from engine.control.scan_calls import ScanCallRepository
 from engine.control.scan_errors import ScanErrorRepository
-from engine.control.schema import databases, leases, scan_errors, scan_runs, scan_sessions, watermarks
+from engine.control.schema import (
+    compactions,
+    databases,
+    leases,
+    scan_errors,
+    scan_runs,
+    scan_sessions,
+    watermarks,
+)
 from engine.control.sessions import SessionRepository
 from engine.control.sources import SourceRepository
 from engine.control.watermarks import WatermarkRepository
@@ -39,6 +50,9 @@ class ControlDatabase:
         self._connections = connections
         self.sources = SourceRepository(connections)
         self.instances = InstanceRepository(connections)
+        self.low_endpoints = LowEndpointRepository(connections)
+        self.clients = ClientRepository(connections)
+        self.compactions = CompactionRepository(connections)
         self.ddl = DdlHistoryRepository(connections)
         self.watermarks = WatermarkRepository(connections)
         self.jobs = JobRepository(connections)
@@ -136,7 +150,7 @@ class ControlDatabase:
             .values(token=leases.c.token + 1, expires=func.clock_timestamp())
         )
         remove_jobs(connection, key)
-        for table in (watermarks, scan_sessions, scan_runs, scan_errors):
+        for table in (watermarks, scan_sessions, scan_runs, scan_errors, compactions):
             connection.execute(delete(table).where(table.c.database_id == key))
         connection.execute(
             update(databases).where(databases.c.database_id == key).values(is_cdc_enabled=False)

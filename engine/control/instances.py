@@ -14,7 +14,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from engine.control.connections import Connections, database_id
 from engine.control.jobs import add_job, remove_jobs
-from engine.control.leases import Lease, hold
 from engine.control.notifications import JOBS, notify
 from engine.control.schema import (
     captured_columns,
@@ -27,7 +26,6 @@ from engine.control.schema import (
 from engine.errors import CaptureInstanceExists, TooManyInstances
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.job import CaptureParameters, CleanupParameters
-from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
 
 MAX_INSTANCES = 2
@@ -127,22 +125,6 @@ class InstanceRepository:
             return [
                 DroppedTable(*row) for row in connection.execute(query.order_by(dropped_tables.c.object_id))
             ]
-
-    def raise_start(self, object_id: int, start_lsn: Lsn) -> None:
-        """Moves an instance's low endpoint up; it never goes down, and others may move it too."""
-        mine = (change_tables.c.object_id == object_id) & (change_tables.c.start_lsn < start_lsn)
-        with self._connections.begin() as connection:
-            connection.execute(update(change_tables).where(mine).values(start_lsn=start_lsn))
-
-    def raise_starts(self, lease: Lease, start_lsn: Lsn) -> int:
-        """Moves every low endpoint that is below ``start_lsn`` up to it, in one transaction; how many.
-
-        Instances that have not been met in the log have none. Raises LeaseLost; then nothing has moved.
-        """
-        with self._connections.begin() as connection:
-            key = hold(connection, lease.database, lease.token, lease.job_type)
-            lower = (change_tables.c.database_id == key) & (change_tables.c.start_lsn < start_lsn)
-            return connection.execute(update(change_tables).where(lower).values(start_lsn=start_lsn)).rowcount
 
     def forget_dropped(self, object_id: int) -> None:
         """The change table's folder is gone."""

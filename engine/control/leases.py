@@ -124,6 +124,10 @@ class LeaseRepository:
         with self._connections.read() as connection:
             return {LeaseOf(row.job_type): row.holder for row in connection.execute(query)}
 
+    def held_by_another(self, database: str, holder: str) -> bool:
+        """Whether another than ``holder`` has the lease to capture a database now."""
+        return self.holders(database).get(LeaseOf.CAPTURE, holder) != holder
+
     def _set(self, lease: Lease, expires: object) -> bool:
         key = select(databases.c.database_id).where(databases.c.name == lease.database).scalar_subquery()
         mine = (

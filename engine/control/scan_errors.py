@@ -38,15 +38,7 @@ class ScanErrorRepository:
         with self._connections.begin() as connection:
             if lease is not None:
                 hold(connection, lease.database, lease.token, lease.job_type)
-            key = database_id(connection, database)
-            run = select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key).scalar_subquery()
-            values = asdict(error) | {
-                "error_message": error.error_message[:MESSAGE_LENGTH],
-                "database_id": key,
-                "engine_start": run,
-            }
-            connection.execute(insert(scan_errors).values(values))
-            _prune(connection, key)
+            add_error(connection, database_id(connection, database), error)
 
     def list(self, database: str) -> list[ScanError]:
         """The errors kept, oldest first."""
@@ -65,6 +57,18 @@ class ScanErrorRepository:
         )
         with self._connections.read() as connection:
             return [(row.entry_id, row.engine_start, _error(row)) for row in connection.execute(query)]
+
+
+def add_error(connection: Connection, key: int, error: ScanError) -> None:
+    """Records an error of a database in the caller's transaction."""
+    run = select(scan_runs.c.engine_start).where(scan_runs.c.database_id == key).scalar_subquery()
+    values = asdict(error) | {
+        "error_message": error.error_message[:MESSAGE_LENGTH],
+        "database_id": key,
+        "engine_start": run,
+    }
+    connection.execute(insert(scan_errors).values(values))
+    _prune(connection, key)
 
 
 def _prune(connection: Connection, key: int) -> None:

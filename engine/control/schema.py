@@ -122,6 +122,18 @@ job_history = Table(
     schema="dbo",
 )
 
+compactions = Table(
+    "compactions",
+    metadata,
+    _database_key(),
+    Column("wanted", Boolean, nullable=False),
+    Column("start_time", INSTANT),
+    Column("end_time", INSTANT),
+    Column("outcome", Text),
+    Column("message", Text, nullable=False),
+    schema="dbo",
+)
+
 leases = Table(
     "leases",
     metadata,
@@ -255,6 +267,22 @@ ddl_history = Table(
     Column("columns_before", JSONB),
     Column("columns_after", JSONB),
     Index("ddl_history_object", "object_id", "entry_id"),
+    schema="cdc",
+)
+
+clients = Table(
+    "clients",
+    metadata,
+    _object_key(),
+    Column("client_name", Text, primary_key=True),
+    Column("acknowledged_lsn", LsnColumn),
+    Column("acknowledged_at", INSTANT, nullable=False),
+    Column("registered_at", INSTANT, nullable=False),
+    Column("expires_seconds", BigInteger),
+    Column("earlier_lsn", LsnColumn),
+    Column("earlier_at", INSTANT, nullable=False),
+    Column("held_lsn", LsnColumn),
+    Column("held_since", INSTANT),
     schema="cdc",
 )
 

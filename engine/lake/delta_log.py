@@ -11,10 +11,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
 from engine.errors import CdcError
@@ -44,6 +46,9 @@ _ISOLATION, _APPENDS_PASS = "delta.isolationLevel", "WriteSerializable"
 What is appended is above every watermark, so the order of the two does not matter. Delta knows the
 level, though its SQL does not let it be set.
 """
+
+_CONFLICTS = ("Concurrent", "MetadataChanged", "ProtocolChanged")
+"""How the names of Delta's exceptions begin for a commit that another one has forestalled."""
 
 _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
@@ -159,6 +164,16 @@ class DeltaTables:
             self._schemas[path] = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
         return DeltaTransaction(self._spark, self._jvm, path, transaction, self._schemas[path])
 
+    def begin_rewrite(self, path: str) -> Rewrite:
+        """A transaction on the newest version that puts other files in the place of some.
+
+        It reads no position, so that appends pass it; it fails where one of its files is gone meanwhile.
+        """
+        log = self._log(path)
+        newest = log.update(False, self._jvm.none, self._jvm.none)
+        transaction = log.startTransaction(self._jvm.none, self._jvm.some(newest))
+        return Rewrite(self._jvm, path, transaction)
+
     def checkpoint(self, path: str) -> None:
         """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
         log = self._log(path)
@@ -263,6 +278,50 @@ class DeltaTransaction:
         return version
 
 
+class Rewrite:
+    """A commit in the making after which the table has the same rows in other files; of a local table.
+
+    read_version: the version that it goes on from; schema: the table's columns; written: its new files.
+    """
+
+    def __init__(self, jvm: Jvm, path: str, transaction: Any) -> None:
+        found = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
+        folder = local_folder(path)
+        assert folder is not None, path
+        self.read_version: int = transaction.readVersion()
+        self.schema: pa.Schema = to_arrow_schema(found, timezone="UTC")
+        self.written = 0
+        self._columns = _physical_columns(found)
+        self._jvm = jvm
+        self._folder = folder
+        self._transaction = transaction
+        self._actions: list[Any] = []
+
+    def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> None:
+        """Writes ``rows``, which are those of ``files``, into new files."""
+        added = write_files(self._folder, rows, self._columns, fsync)
+        self.written += len(added)
+        self._actions += [self._jvm.action(file.action(data_change=False)) for file in added]
+        now = time.time_ns() // 1_000_000
+        for file in files:
+            name = quote(str(Path(file).relative_to(self._folder)))
+            removed = {"path": name, "deletionTimestamp": now, "dataChange": False}
+            self._actions.append(self._jvm.action(json.dumps({"remove": removed})))
+
+    def commit(self, fsync: bool) -> bool:
+        """Puts the new files in the place of the old; False where another writer was faster with these."""
+        self._jvm.enter()
+        try:
+            version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.optimize)
+        except Py4JJavaError as error:
+            if str(error.java_exception.getClass().getSimpleName()).startswith(_CONFLICTS):
+                return False
+            raise
+        if fsync:
+            _flush_log_entry(self._folder / "_delta_log", version)
+        return True
+
+
 class Jvm:
     """The handful of JVM objects that commits need, looked up once: each look-up is a round trip."""
 
@@ -283,6 +342,8 @@ class Jvm:
         # A checksum file beside each log entry costs a run of chmod and a flush more than it is worth.
         jvm.org.apache.hadoop.fs.FileSystem.getLocal(self.hadoop_configuration).setWriteChecksum(False)
         self.create_table = delta.DeltaOperations.CreateTable
+        empty = jvm.PythonUtils.toSeq([])
+        self.optimize = delta.DeltaOperations.Optimize(empty, empty, False, self.none, False)
         self.write = delta.DeltaOperations.Write(append, *[self.none] * 8)
 
     def enter(self) -> None:

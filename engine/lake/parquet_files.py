@@ -41,8 +41,8 @@ class DataFile:
     modified: int
     statistics: str
 
-    def action(self) -> str:
-        """The ``add`` action of Delta's log, as JSON."""
+    def action(self, data_change: bool = True) -> str:
+        """The ``add`` action of Delta's log, as JSON; without ``data_change`` its rows are not new."""
         return json.dumps(
             {
                 "add": {
@@ -50,7 +50,7 @@ class DataFile:
                     "partitionValues": {},
                     "size": self.size,
                     "modificationTime": self.modified,
-                    "dataChange": True,
+                    "dataChange": data_change,
                     "stats": self.statistics,
                 }
             }

@@ -41,10 +41,17 @@ class TableNotReadable(CdcError):  # noqa: N818 - named like the errors of engin
 
 @dataclass(frozen=True, slots=True)
 class RangeFile:
-    """A data file: its path or URI, and how many rows it has, those outside of the range among them."""
+    """A data file: its path or URI, and how many rows it has, those outside of the range among them.
+
+    least, most: bounds of its rows' LSNs as text; least is empty and most None where they are not known.
+    size: in bytes.
+    """
 
     path: str
     rows: int
+    least: str = ""
+    most: str | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +84,41 @@ def range_of_table(path: str, position: str, low: Lsn, high: Lsn, version: int |
         # Delta's log knows the names of the files, and one without statistics may hold anything.
         least, most = (file.get(f"{bound}.{physical}") for bound in ("min", "max"))
         if (least is None or least <= str(high)) and (most is None or most >= str(low)):
-            found.append(
-                (least or "", RangeFile(f"{path}/{unquote(file['path'])}", file["num_records"] or 0))
-            )
-    found.sort(key=lambda pair: (pair[0], pair[1].path))
-    return RangeOfTable(tuple(file for _, file in found), fields)
+            place = f"{path}/{unquote(file['path'])}"
+            found.append(RangeFile(place, file["num_records"] or 0, least or "", most, file["size_bytes"]))
+    found.sort(key=lambda file: (file.least, file.path))
+    return RangeOfTable(tuple(found), fields)
 
 
 def name_in_files(field: Mapping[str, Any]) -> str:
     """How a column is called in Parquet: with column mapping not as in the table."""
     return str(field["metadata"].get("delta.columnMapping.physicalName", field["name"]))
+
+
+def count_of_range(path: str, schema: pa.Schema, position: str, low: Lsn, high: Lsn) -> int:
+    """How many rows of a table have their ``position`` in ``low`` … ``high``.
+
+    schema: as in `rows_of_range`; only files that reach beyond the range are read. Raises as
+    `range_of_table`.
+    """
+    count = 0
+    for file in range_of_table(path, position, low, high).files:
+        if str(low) <= file.least and file.most is not None and file.most <= str(high):
+            count += file.rows
+        else:
+            batches = rows_of_range(file, schema, position, low, high, [position])
+            count += sum(batch.num_rows for batch in batches)
+    return count
+
+
+def unused_files(path: str, hours: int) -> list[str]:
+    """Names of files that no version of the last ``hours`` hours refers to; nothing is deleted here.
+
+    Raises what deltalake does where there is no table.
+    """
+    with _readable_name(path) as name:
+        table = DeltaTable(name)
+        return list(table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True))
 
 
 def rows_of_range(

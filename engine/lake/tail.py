@@ -1,7 +1,8 @@
 """The newest rows of a Delta table, straight from its log and files: milliseconds, no Spark job.
 
-For what a page shows at every tick. Only our own appends are understood: log entries that add files
-whose rows are in log order. Where that does not hold, callers ask Spark.
+For what a page shows at every tick. Understood are our own appends, log entries that add files whose rows are
+in log order, and commits that put others in the place of such files, as cleanup and compaction do. Where
+that does not hold, callers ask Spark.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MOST_ENTRIES = 5000
 
 
 class _LogIsCutError(Exception):
-    """Entries that would be needed are no longer in the log, only in its checkpoint."""
+    """Entries that would be needed are no longer in the log, only in its checkpoint, or say too little."""
 
 
 class TableTail:
@@ -81,7 +82,25 @@ def _entry(log: Path, version: int) -> Path:
 
 
 def _files(folder: Path, version: int, position: str, since: str, upto: str) -> Iterator[str]:
-    """Data files, newest first, that are still in the table and may hold rows of the range."""
+    """Data files, newest rows first, that are still in the table and may hold rows of the range."""
+    rewritten: list[dict[str, Any]] = []  # by the lowest LSN, ascending
+    for appended in _appended(folder, version, position, since, rewritten):
+        # Rewriting moves no row past a row of another file: what lies above comes first.
+        while rewritten and (
+            appended is None or _order(rewritten[-1], position) > _order(appended, position)
+        ):
+            yield from _within(rewritten.pop(), position, since, upto)
+        if appended is not None:
+            yield from _within(appended, position, since, upto)
+
+
+def _appended(
+    folder: Path, version: int, position: str, since: str, rewritten: list[dict[str, Any]]
+) -> Iterator[dict[str, Any] | None]:
+    """Files that capture appended and that are still there, the newest first; None at the end.
+
+    Files of commits that took the place of others, by compaction or cleanup, are put into ``rewritten``.
+    """
     removed: set[str] = set()
     for number in range(version, -1, -1):
         if version - number >= MOST_ENTRIES:
@@ -90,22 +109,40 @@ def _files(folder: Path, version: int, position: str, since: str, upto: str) -> 
         if not entry.exists():
             raise _LogIsCutError
         actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line]
-        removed |= {action["remove"]["path"] for action in actions if "remove" in action}
-        files = [action["add"] for action in actions if "add" in action]
-        # Appends are in log order; what Spark has rewritten is so within each file only.
-        files.sort(key=lambda file: _bound(file, "minValues", position, ""))
-        for added in reversed(files):
-            if added["path"] in removed:
-                continue
-            if _bound(added, "maxValues", position, since) < since:
-                return  # appends are in log order: what is older lies below the range too
-            if _bound(added, "minValues", position, "") <= upto:
-                yield unquote(added["path"])
+        gone = {action["remove"]["path"] for action in actions if "remove" in action}
+        added = [action["add"] for action in actions if "add" in action]
+        there = [file for file in added if file["path"] not in removed]
+        removed |= gone
+        if gone:
+            if not all(_bound(file, "minValues", position, "") for file in there):
+                raise _LogIsCutError  # nobody knows where such a file belongs
+            rewritten += there
+            rewritten.sort(key=lambda file: _order(file, position))
+            continue
+        yield from sorted(there, key=lambda file: _order(file, position), reverse=True)
+        if added and max(_bound(file, "maxValues", position, since) for file in added) < since:
+            break  # appends are in log order: what is older, rewritten or not, lies below the range too
+    yield None
+
+
+def _within(file: dict[str, Any], position: str, since: str, upto: str) -> Iterator[str]:
+    if (
+        _bound(file, "maxValues", position, since) >= since
+        and _bound(file, "minValues", position, "") <= upto
+    ):
+        yield unquote(file["path"])
+
+
+def _order(file: dict[str, Any], position: str) -> tuple[str, str]:
+    return _bound(file, "minValues", position, ""), _bound(file, "maxValues", position, "")
 
 
 def _bound(add: dict[str, Any], kind: str, position: str, unknown: str) -> str:
-    statistics = json.loads(add.get("stats") or "{}")
-    return str(statistics.get(kind, {}).get(position, unknown))
+    """The least or greatest LSN of a file. With column mapping the one column that has bounds is the LSN."""
+    bounds = json.loads(add.get("stats") or "{}").get(kind, {})
+    if position not in bounds and len(bounds) == 1:
+        return str(next(iter(bounds.values())))
+    return str(bounds.get(position, unknown))
 
 
 def _row_groups(file: Path, schema: pa.Schema, position: str, since: str, upto: str) -> Iterator[pa.Table]:

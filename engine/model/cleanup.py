@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.model.client import Client, HeldInstance
 from engine.model.lsn import Lsn
 
 
@@ -27,10 +28,13 @@ class RetentionOutcome:
 
     low_endpoint: None where nothing has been captured yet. deleted_rows: of change tables and of
     cdc.lsn_time_mapping. stopped: it was told to end before it was done. failures: what could not be
-    deleted, as lines of errors; low endpoints have moved all the same.
+    deleted, as lines of errors; low endpoints have moved all the same. held: instances whose low endpoint
+    stays behind for a client. dropped: clients that were silent for too long.
     """
 
     low_endpoint: Lsn | None
     deleted_rows: int
     stopped: bool = False
     failures: tuple[str, ...] = ()
+    held: tuple[HeldInstance, ...] = ()
+    dropped: tuple[Client, ...] = ()

@@ -11,6 +11,7 @@ from enum import StrEnum
 from engine.errors import (
     CapturedColumnChanged,
     CleanupFailed,
+    ClientDropped,
     DdlNotProcessed,
     LogBroken,
     LowEndpointNotComputed,
@@ -20,6 +21,7 @@ from engine.errors import (
     OldRowsMissing,
 )
 from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client
 from engine.model.job import WAITS_FOR_SCAN, AnyJob, CleanupJob, Job, JobState, is_capture, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
@@ -32,7 +34,14 @@ START_AGENT = "highwater start"
 _ENDED_BY_ENABLING_AGAIN = {CapturedColumnChanged.number, OldRowsMissing.number, DdlNotProcessed.number}
 """Errors that a scan meets again whenever it reads the same log, until the instance is gone."""
 _OF_CLEANUP = {
-    each.number for each in (LowEndpointNotComputed, CleanupFailed, ObsoleteRowsLeft, ObsoleteMappingRowsLeft)
+    each.number
+    for each in (
+        LowEndpointNotComputed,
+        CleanupFailed,
+        ObsoleteRowsLeft,
+        ObsoleteMappingRowsLeft,
+        ClientDropped,
+    )
 }
 LOOK_INTO_START = "highwater doctor"
 
@@ -97,6 +106,7 @@ class DatabaseFacts:
     silent_since: datetime | None = None
     progress_at: datetime | None = None
     log_before: LogPoint | None = None
+    clients: Sequence[Client] = ()
 
     @property
     def capture_job(self) -> Job | None:
@@ -262,10 +272,24 @@ def _cleanup(facts: DatabaseFacts) -> Iterator[Finding]:
     job, name = facts.cleanup_job, facts.database.name
     if job is not None and job.state is JobState.FAILED:
         yield Finding(Verdict.ATTENTION, f"Cleanup of {name}", job.message, job.since, _clean_up(facts))
+    for client in facts.clients:
+        if client.held_since is not None:
+            yield _waits(client)
 
 
 def _clean_up(facts: DatabaseFacts) -> str:
     return f"highwater cleanup start -d {shlex.quote(facts.database.name)}"
+
+
+def _waits(client: Client) -> Finding:
+    text = (
+        f"Cleanup of {client.capture_instance} waits for client '{client.name}', of which nothing was heard"
+        f" since {client.acknowledged_at:%Y-%m-%d %H:%M:%S} UTC."
+    )
+    of = ["-c", client.capture_instance, "-d", client.database]
+    fix = shlex.join(["highwater", "client", "drop", client.name, *of])
+    subject = f"Cleanup of {client.database}"
+    return Finding(Verdict.ATTENTION, subject, text, client.held_since, f"{fix}  # or let it catch up")
 
 
 def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds, revived_by: str) -> Iterator[Finding]:

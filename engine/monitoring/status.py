@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from engine.control import ControlDatabase
 from engine.errors import CdcError, SourceUnreachable
+from engine.model.client import Client
 from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, JobRun, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
@@ -230,6 +231,7 @@ class StatusReader:
             silent_since=silent.get(database.name),
             progress_at=self._control.sessions.written_at(database.name),
             log_before=self._log_before(database.name),
+            clients=self._control.clients.list(database.name),
         )
 
     def _log_before(self, database: str) -> LogPoint | None:
@@ -310,6 +312,18 @@ def _database(database: DatabaseStatus, now: datetime) -> dict[str, Any]:
         "unreachable": facts.unreachable,
         "capture": _capture(database.capture),
         "forecast": _forecast(database.forecast),
+        "clients": [_client(client) for client in facts.clients],
+    }
+
+
+def _client(client: Client) -> dict[str, Any]:
+    return {
+        "client": client.name,
+        "capture_instance": client.capture_instance,
+        "acknowledged_lsn": _text(client.acknowledged_lsn),
+        "acknowledged_at": _text(client.acknowledged_at),
+        "expires_at": _text(client.expires_at),
+        "held_since": _text(client.held_since),
     }
 
 

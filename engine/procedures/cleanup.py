@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import structlog
 
+from engine.cleanup.error_rows import client_row, drop_stale
 from engine.control import ControlDatabase, LeaseOf
 from engine.control.renewal import renewing
 from engine.errors import (
@@ -25,8 +26,10 @@ from engine.errors import (
 from engine.lake.tables import Lake
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, RetentionOutcome
+from engine.model.client import Client
 from engine.model.job import JobType
 from engine.model.lsn import Lsn
+from engine.model.scan_session import ScanError
 from engine.procedures.databases import Databases
 from engine.procedures.job_rules import check_cleanup_parameters
 
@@ -59,24 +62,32 @@ class Cleanup:
         self._clock = clock
 
     def change_table(
-        self, database: str, capture_instance: str, low_water_mark: Lsn | None, threshold: int | None
+        self,
+        database: str,
+        capture_instance: str,
+        low_water_mark: Lsn | None,
+        threshold: int | None,
+        force: bool = False,
     ) -> CleanupOutcome:
         """sys.sp_cdc_cleanup_change_table.
 
-        An instance that is unknown is refused as one that may not be seen is (22981; not documented).
+        An instance that is unknown is refused as one that may not be seen is (22981; not documented). A
+        low watermark beyond a client is refused (LowWatermarkPassesClient): whoever registered it relies on
+        the changes being there, and may not be who cleans up. With ``force`` the client is dropped, with an
+        error row: one that was passed and still counts would believe that it missed nothing.
         """
-        self._databases.enabled(database)
+        name = self._databases.enabled(database).name
         if not capture_instance:
             raise ParameterEmpty("@capture_instance")
         if threshold is None:
             raise ThresholdOutOfRange
         check_cleanup_parameters(JobType.CLEANUP, threshold=threshold)
-        instance = self._control.instances.get(database, capture_instance)
+        instance = self._control.instances.get(name, capture_instance)
         if instance is None:
             raise ObjectDenied
         low = instance.start_lsn
         if low_water_mark is not None:
-            low = self._move(instance, low_water_mark)
+            low = self._move(instance, low_water_mark, force)
         return CleanupOutcome(low, 0) if low is None else self._delete(instance, low, threshold)
 
     def by_retention(self, database: str) -> RetentionOutcome:
@@ -104,10 +115,11 @@ class Cleanup:
             raise CleanupFailed(name, " ".join(outcome.failures))
         return outcome
 
-    def _move(self, instance: CaptureInstance, wanted: Lsn) -> Lsn:
+    def _move(self, instance: CaptureInstance, wanted: Lsn, force: bool) -> Lsn:
         """Moves the low endpoint; of transactions that ended at one time, the first is taken.
 
-        Raises LowWatermarkNotMapped, LowWatermarkOutsideTimeline; then nothing has changed.
+        Raises LowWatermarkNotMapped, LowWatermarkOutsideTimeline, LowWatermarkPassesClient; then nothing
+        has changed, but for clients that were silent for too long: those are dropped.
         """
         high = self._control.watermarks.get(instance.database).high
         from engine.query.lsn_functions import LsnTimeMapping  # imports pyspark
@@ -118,8 +130,13 @@ class Cleanup:
         if instance.start_lsn is None or wanted < instance.start_lsn:
             raise LowWatermarkOutsideTimeline(wanted, instance.capture_instance, instance.start_lsn, high)
         chosen = max(chosen, instance.start_lsn)
-        self._control.instances.raise_start(instance.object_id, chosen)
+        drop_stale(self._control, instance.database, self._clock())
+        passed = self._passed if force else None
+        self._control.low_endpoints.raise_one(instance.object_id, chosen, passed)
         return chosen
+
+    def _passed(self, client: Client) -> ScanError:
+        return client_row(client, "the change table was cleaned up beyond it, by force.", self._clock())
 
     def _delete(self, instance: CaptureInstance, low: Lsn, threshold: int) -> CleanupOutcome:
         from engine.lake.deletion import delete_below  # imports pyspark

@@ -77,6 +77,13 @@ class LsnTimeMapping:
         same = f"(SELECT max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}')"
         return _lsn(self._row(f"min(start_lsn) FROM {self._table} WHERE tran_end_time = {same}")[0])
 
+    def last_upto(self, lsn: Lsn) -> Lsn | None:
+        """The largest commit LSN up to this one; None without one."""
+        if self._high is None:
+            return None
+        last = f"max(start_lsn) FROM {self._table} WHERE start_lsn <= '{min(lsn, self._high)}'"
+        return _lsn(self._row(last)[0])
+
     def first_since(self, time: datetime) -> Lsn | None:
         """The smallest commit LSN of those that ended at ``time`` or later; None without one.
 

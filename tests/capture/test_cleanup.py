@@ -85,7 +85,7 @@ def test_whole_files_go_in_one_statement(workbench, t):
 
 
 def test_null_deletes_what_is_left_below_the_low_endpoint(workbench, t):
-    workbench.control.instances.raise_start(t.object_id, commit_of(workbench, 2))
+    workbench.control.low_endpoints.raise_one(t.object_id, commit_of(workbench, 2))
     outcome = workbench.engine.cleanup_change_table(DATABASE, "public_t", None)
     assert outcome.deleted_rows == 1
     assert workbench.engine.cleanup_change_table(DATABASE, "public_t", None).deleted_rows == 0

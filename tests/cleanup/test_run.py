@@ -82,7 +82,7 @@ def test_a_low_endpoint_that_is_higher_already_stays(aged):
 
 def test_what_an_earlier_cleanup_left_below_its_low_endpoint_goes_too(aged):
     instance = aged.control.instances.get(DATABASE, "public_u")
-    aged.control.instances.raise_start(instance.object_id, commits(aged)[6])
+    aged.control.low_endpoints.raise_one(instance.object_id, commits(aged)[6])
     cleanup_of(aged).run(lease_of(aged), PARAMETERS)
     assert transactions(aged, "public_u") == [6] * 6
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 import typer.main
 from typer.testing import CliRunner
 
 from engine.cli.capture_commands import as_dict, as_text
 from engine.cli.cleanup_commands import as_dict as cleanup_as_dict
 from engine.cli.cleanup_commands import as_text as cleanup_as_text
+from engine.cli.client_commands import as_dict as client_as_dict
+from engine.cli.client_commands import as_text as client_as_text
+from engine.cli.client_commands import parse_length
 from engine.cli.main import application
+from engine.errors import ExpiryInvalid
+from engine.model.client import Client, ClientForecast, ClientLag
 from engine.model.job import (
     CaptureParameters,
     CleanupJob,
@@ -25,6 +31,7 @@ from engine.model.job import (
     JobType,
     RunOutcome,
 )
+from engine.model.lsn import Lsn
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -150,6 +157,48 @@ def test_a_cleanup_job_for_scripts():
         "message": "Running.",
         "deleted_rows": 7,
     }
+
+
+def a_lag(**differs: object) -> ClientLag:
+    client = Client(
+        "shop", "dbo_t", "etl", Lsn.at(5), EIGHT, EIGHT, timedelta(days=7), Lsn.at(1), EIGHT, **differs
+    )
+    return ClientLag(client, 1234, 2000, 93_784.5, EIGHT, ClientForecast(EIGHT, client.expires_at))
+
+
+def test_a_client_says_how_far_it_is_behind_and_what_becomes_of_it():
+    assert client_as_text(a_lag()).splitlines() == [
+        f"etl of shop.dbo_t: at {Lsn.at(5)}, 2,000 rows and 1 d 2 h behind (1,234 bytes of log)",
+        "  heard of 2026-01-05 08:00:00 UTC, expires after 7 d of silence: 2026-01-12 08:00:00 UTC",
+        "  at its pace cleanup waits for it from 2026-01-05 08:00:00 UTC",
+    ]
+    held = a_lag(held_lsn=Lsn.at(9), held_since=EIGHT)
+    assert client_as_text(held).splitlines()[2] == "  cleanup has waited for it since 2026-01-05 08:00:00 UTC"
+    assert cleanup_as_text(cleanup_job(), [held.client]).splitlines()[-1] == (
+        f"  waits for client 'etl' of dbo_t, at {Lsn.at(5)}, since 2026-01-05 08:00:00 UTC"
+    )
+    facts = client_as_dict(held)
+    assert (facts["lag_rows"], facts["lag_bytes"], facts["lag_seconds"]) == (2000, 1234, 93_784.5)
+    assert (facts["holds_cleanup"], facts["expires_after"]) == (True, 604_800)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("90m", timedelta(minutes=90)),
+        ("36H", timedelta(hours=36)),
+        (" 7d ", timedelta(days=7)),
+        ("never", None),
+    ],
+)
+def test_a_limit_is_a_length_of_time(text, length):
+    assert parse_length(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "0d", "7", "d", "-1h", "1w", "1.5h", "soon", "9999999d"])
+def test_what_is_no_length_of_time_is_refused(text):
+    with pytest.raises(ExpiryInvalid):
+        parse_length(text)
 
 
 def test_a_job_for_scripts():

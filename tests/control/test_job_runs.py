@@ -10,7 +10,7 @@ from engine.control import REPORTED
 from engine.control.job_runs import INTERRUPTED, RUNS_KEPT
 from engine.errors import LeaseLost
 from engine.model.job import CaptureParameters, CleanupParameters, JobState, JobType, RunOutcome
-from tests.control.conftest import an_instance
+from engine.model.lsn import Lsn
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TOMORROW = NOON + timedelta(days=1)
@@ -62,7 +62,7 @@ def test_who_has_lost_the_lease_begins_nothing_and_moves_nothing(control, job, l
     with pytest.raises(LeaseLost):
         control.runs.claim(job, lease, NOON, TOMORROW)
     with pytest.raises(LeaseLost):
-        control.instances.raise_starts(lease, an_instance().start_lsn)
+        control.low_endpoints.raise_all(lease, Lsn.MAX, NOON)
     assert now(control).wanted
 
 

@@ -1,0 +1,63 @@
+"""Compaction and vacuum of the tables of one database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import structlog
+
+from engine.control import ControlDatabase
+from engine.lake.compaction import Compactor
+from engine.lake.deletion import CHANGE_KEY, MAPPING_KEY
+from engine.lake.failures import LakeFailed
+from engine.lake.tables import Lake
+from engine.model.compaction import CompactionOutcome
+
+_log = structlog.get_logger(__name__)
+
+
+class Compaction:
+    """Change tables and cdc.lsn_time_mapping: few files, and none that nobody reads.
+
+    hours: files that no version of so many last hours refers to are deleted: a reader that began before is
+    done. In the process that captures: two that write a table's log would not see each other.
+    """
+
+    def __init__(self, control: ControlDatabase, lake: Lake, compactor: Compactor, hours: int) -> None:
+        self._control = control
+        self._lake = lake
+        self._compactor = compactor
+        self._hours = hours
+
+    def run(self, database: str, stop: Callable[[], bool] = lambda: False) -> CompactionOutcome:
+        """Compacts and vacuums table by table, until ``stop``; one that fails stops no other."""
+        compacted = written = vacuumed = 0
+        failures: list[str] = []
+        for path, order, is_there in self._tables(database):
+            if stop():
+                break
+            try:
+                done = self._compactor.compact(path, order, is_there, stop)
+                compacted, written = compacted + done.before, written + done.after
+                if is_there():
+                    vacuumed += self._compactor.vacuum(path, self._hours)
+            except (LakeFailed, OSError) as error:
+                # OSError: the folder went between two looks at it.
+                if is_there():
+                    _log.error("compaction failed", database=database, path=path, error=str(error))
+                    failures.append(str(error))
+        return CompactionOutcome(compacted, written, vacuumed, stop(), tuple(failures))
+
+    def _tables(self, database: str) -> Iterator[tuple[str, Sequence[str], Callable[[], bool]]]:
+        """Path, what orders its rows, and whether the table still is to be there."""
+        for instance in self._control.instances.list(database):
+            name = instance.capture_instance
+            if instance.start_lsn is not None:
+                there = lambda name=name: self._control.instances.get(database, name) is not None  # noqa: E731
+                yield self._lake.change_table(database, name), CHANGE_KEY, there
+        if self._is_enabled(database):
+            path = self._lake.lsn_time_mapping(database)
+            yield path, MAPPING_KEY, lambda: self._is_enabled(database)
+
+    def _is_enabled(self, database: str) -> bool:
+        return self._control.watermarks.identity(database) is not None

@@ -1,0 +1,46 @@
+"""SIGKILL of the agent in the middle of a compaction, under load: every row is there, and once."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.capture.crash_points import CompactionCrashPoint
+from engine.errors import AgentNotRunning
+from engine.model.job import RunOutcome
+from tests.faults.agent_home import AGENT_SECONDS, DATABASE, AgentHome
+from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
+
+pytestmark = pytest.mark.faults
+
+
+def ask(home: AgentHome) -> None:
+    """With no agent there: the next one begins with it."""
+    with pytest.raises(AgentNotRunning):
+        home.engine.compact(DATABASE)
+
+
+def test_compaction_that_is_killed_under_load_loses_nothing_and_doubles_nothing(new_home):
+    home = new_home()
+    home.start_agent(crash_at=CompactionCrashPoint.BEFORE_COMPACTING)
+    home.wait_until_ready()
+    replay = home.prepare(SCHEMA, TABLES)
+    load = WriteLoad(home.dsn, 1)
+    load.start()
+    home.until(lambda: home.check(replay, TABLES) > 200, "enough is captured")
+    home.engine._control.compactions.ask(DATABASE)
+    home.wait_until_dead()
+    home.check(replay, TABLES)
+    ask(home)
+    home.start_agent(crash_at=CompactionCrashPoint.AFTER_COMPACTING)
+    home.wait_until_dead()
+    home.check(replay, TABLES)
+    home.start_agent()
+    home.wait_until_ready()
+    load.stop()
+    home.engine.change_job(DATABASE, maxtrans=100_000)
+    run = home.engine.compact(DATABASE, AGENT_SECONDS)
+    assert run.outcome is RunOutcome.SUCCEEDED
+    home.engine.sync(DATABASE, AGENT_SECONDS)
+    assert home.check(replay, TABLES) > 200
+    home.check_mapping()
+    assert home.stop_agent() == 0
