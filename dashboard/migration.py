@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from dashboard.statements import EnableTable
 from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client
 from engine.model.ddl_history import SchemaChange
 from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
@@ -137,6 +138,16 @@ def overlaps(old: CaptureInstance, new: CaptureInstance, high: Lsn | None) -> bo
     """Whether there is an LSN that both may be asked for: consumers can change over there."""
     starts = (old.start_lsn, new.start_lsn)
     return high is not None and all(start is not None and start <= high for start in starts)
+
+
+def clients_of(clients: Sequence[Client], instance: CaptureInstance) -> list[Client]:
+    """The registered consumers of an instance."""
+    return [each for each in clients if each.capture_instance == instance.capture_instance]
+
+
+def has_reached(client: Client, place: Lsn) -> bool:
+    """Whether a consumer has everything up to ``place``, so that it may go on in another instance there."""
+    return client.acknowledged_lsn is not None and client.acknowledged_lsn >= place
 
 
 def tables_of(instances: Sequence[CaptureInstance]) -> dict[str, list[CaptureInstance]]:

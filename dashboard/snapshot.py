@@ -14,6 +14,7 @@ import structlog
 
 from engine.engine import Engine
 from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client
 from engine.model.job import AnyJob, Job, is_capture
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
@@ -52,6 +53,7 @@ class DatabaseView:
     history: tuple[ScanSession, ...]
     errors: tuple[ScanError, ...]
     slot: SlotState | None
+    clients: tuple[Client, ...] = ()
 
     @property
     def name(self) -> str:
@@ -168,4 +170,5 @@ class SnapshotFeed:
             history=self._sessions.setdefault(name, _Sessions()).read_on(engine, name, now),
             errors=tuple(facts.errors),
             slot=facts.slot,
+            clients=tuple(facts.clients),
         )

@@ -19,12 +19,23 @@ from dashboard.components.problem import escaped
 from dashboard.components.statement_box import statement_box
 from dashboard.dialogs import open_dialog
 from dashboard.enabling import enable_all, name_problem
-from dashboard.migration import STEPS, Migration, Step, free_name, second, wanted_columns
+from dashboard.migration import (
+    STEPS,
+    Migration,
+    Step,
+    clients_of,
+    free_name,
+    has_reached,
+    second,
+    wanted_columns,
+)
 from dashboard.operations import OperationState
 from dashboard.snapshot import DatabaseView
 from dashboard.statements import EnableTable
 from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client
 from engine.model.ddl_history import SchemaChange
+from engine.model.lsn import Lsn
 
 
 def migration_wizard(view: DatabaseView, at: Migration, changes: Sequence[SchemaChange]) -> None:
@@ -180,12 +191,30 @@ def _change_over(view: DatabaseView, old: CaptureInstance, new: CaptureInstance)
     )
     with st.expander("Statements for a consumer", type="compact", icon=":material/code:", key="s_switch"):
         statement_box(statements.switch_instance(view.name, old.capture_instance, new.capture_instance))
+    registered = clients_of(view.clients, old)
+    _registered(registered, place)
     is_over = st.checkbox(
-        f"Every consumer has read {old.capture_instance} up to {place} or later, and reads "
-        f"{new.capture_instance} now",
+        f"Every consumer{' that is not registered' if registered else ''} has read {old.capture_instance} "
+        f"up to {place} or later, and reads {new.capture_instance} now",
         key=_switched(old, new),
     )
+    is_over = is_over and all(has_reached(client, place) for client in registered)
     _drop_button(view, old, disabled=not is_over)
+
+
+def _registered(clients: Sequence[Client], place: Lsn) -> None:
+    """The consumers that the registry knows, and which of them are not far enough to change over."""
+    if not clients:
+        return
+    rows = [
+        {
+            "client": escaped(client.name),
+            "acknowledged": str(client.acknowledged_lsn or "nothing yet"),
+            "": "may change over" if has_reached(client, place) else "reads on in the old instance",
+        }
+        for client in clients
+    ]
+    st.table(rows, border="horizontal", hide_index=True)
 
 
 def _drop_button(view: DatabaseView, instance: CaptureInstance, disabled: bool) -> None:

@@ -39,6 +39,7 @@ def test_an_added_column_is_listed_and_the_wizard_ends_with_one_instance_and_no_
         connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
     running_home.run("connect", "moving", dsn)
     running_home.run("enable", "-d", "moving", "public.item")
+    running_home.run("client", "register", "warehouse", "-d", "moving", "-c", "public_item")
     added = "ALTER TABLE item ADD COLUMN colour text"
     running_home.execute("INSERT INTO item VALUES (1)", added, database="moving")
 
@@ -60,7 +61,14 @@ def test_an_added_column_is_listed_and_the_wizard_ends_with_one_instance_and_no_
 
     drop = button(page, "Drop public_item")
     expect(drop).to_be_disabled()
-    page.get_by_text("Every consumer has read public_item up to").click()
+    page.get_by_text("Every consumer that is not registered has read public_item up to").click()
+    expect(page.get_by_role("cell", name="reads on in the old instance")).to_be_visible()
+    expect(drop).to_be_disabled()
+    running_home.run(
+        "client", "ack", "warehouse", str(first[-1]["__$start_lsn"]), "-d", "moving", "-c", "public_item"
+    )
+    expect(page.get_by_role("cell", name="may change over")).to_be_visible()
+    expect(drop).to_be_enabled()
     drop.click()
     dialog = page.get_by_role("dialog")
     expect(button(dialog, "Disable")).to_be_disabled()

@@ -12,14 +12,17 @@ from dashboard.migration import (
     MAX_NAME,
     ColumnChange,
     Step,
+    clients_of,
     column_changes,
     differences,
     free_name,
+    has_reached,
     migration,
     second,
     wanted_columns,
 )
 from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client
 from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
@@ -47,6 +50,13 @@ def instance(
 def altered(of: CaptureInstance, before: tuple[ShapeColumn, ...] | None) -> SchemaChange:
     row = DdlHistoryRow("hr", "d", of.capture_instance, False, "ALTER", Lsn.at(9), datetime.now(UTC))
     return SchemaChange(row, before, None if before is None else of.source_columns)
+
+
+def a_client(of: str, acknowledged: int | None) -> Client:
+    """A consumer of an instance that has come so far."""
+    at = datetime.now(UTC)
+    lsn = None if acknowledged is None else Lsn.at(acknowledged)
+    return Client("hr", of, "warehouse", lsn, at, at, None, None, at)
 
 
 @given(shapes, shapes)
@@ -94,6 +104,15 @@ def test_the_metadata_says_which_step_is_next() -> None:
 
     behind = replace(old, object_id=2, capture_instance="d_v2", start_lsn=Lsn.at(50))
     assert migration([old, behind], [*changes, altered(behind, AT_FIRST)], high).is_crowded
+
+
+@given(st.none() | st.integers(1, 200), st.integers(1, 200))
+def test_a_consumer_may_change_over_once_it_has_acknowledged_the_place(
+    acknowledged: int | None, place: int
+) -> None:
+    client = a_client("d", acknowledged)
+    assert clients_of([client, a_client("other", acknowledged)], instance()) == [client]
+    assert has_reached(client, Lsn.at(place)) == (acknowledged is not None and acknowledged >= place)
 
 
 @given(st.text("ab_v29", min_size=1, max_size=MAX_NAME), st.integers(0, 3))
