@@ -165,7 +165,7 @@ def test_one_of_two_agents_runs_the_script_and_the_other_takes_over(tracked, new
     assert holders[LeaseOf.STEP] == "first"
     assert len(scripts_running()) == 1
     first.stop()
-    until(lambda: tracked.control.leases.holders(DATABASE)[LeaseOf.STEP] == "second", "the other has it")
+    until(lambda: tracked.control.leases.holders(DATABASE).get(LeaseOf.STEP) == "second", "the other has it")
     until_state(tracked, JobState.RUNNING)
     until(lambda: len(scripts_running()) == 1, "one script runs")
 
