@@ -20,7 +20,7 @@ from dashboard.theme import table_height
 from engine.errors import CdcError
 
 _EDITOR, _TEXT, _INSERT, _SNIPPET = "q_editor", "q_text", "q_insert", "q_snippet"
-_STARTED, _RAN = "q_started", "q_ran"
+_RAN = "q_ran"
 FIRST = """EXEC sys.sp_cdc_help_change_data_capture;
 SELECT sys.fn_cdc_get_max_lsn() AS max_lsn;
 """
@@ -36,7 +36,7 @@ def console_page(database: str) -> None:
         return
     _tools(console)
     operation = _operation(console)
-    _editor(console, operation is not None and operation.is_active)
+    _editor(console, operation)
     if operation is not None:
         _follow(console, operation)
 
@@ -76,20 +76,25 @@ def _insert(console: TabConsole) -> None:
         st.session_state[_SNIPPET] = None
 
 
-def _editor(console: TabConsole, is_busy: bool) -> None:
-    """A part of its own: what is typed is kept without drawing the rest of the page anew."""
+def _editor(console: TabConsole, drawn: Operation | None) -> None:
+    """A part of its own: what is typed is kept without drawing the rest of the page anew.
+
+    ``drawn``: the run that the rest of the page shows. A redraw that is asked for once may be lost to the
+    timer's, so it is asked for until that is the newest run; the editor, too, asks until it was heard.
+    """
     names = _names(console)
 
     def body() -> None:
         _run(console)
-        if st.session_state.pop(_STARTED, False):
+        if _operation(console) is not drawn:
             st.rerun(scope="app")
         sql_editor(
             _EDITOR,
             text=st.session_state.setdefault(_TEXT, FIRST),
             words=names.result or [],
             insert=st.session_state.get(_INSERT),
-            is_busy=is_busy,
+            is_busy=drawn is not None and drawn.is_active,
+            ran=st.session_state.get(_RAN),
             on_run=partial(_run, console),
             on_text=_keep,
         )
@@ -129,7 +134,6 @@ def _run(console: TabConsole) -> None:
     state.console_runs().submit(
         _key(console), "Running", lambda operation: console.execute(script, line, operation)
     )
-    st.session_state[_STARTED] = True
 
 
 def _cancel(console: TabConsole, operation: Operation) -> None:

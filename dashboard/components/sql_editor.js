@@ -86,6 +86,22 @@ function create(cm, editor, data) {
   })
 }
 
+// Asks until it was heard: a request that meets a redraw of the page may be lost, and the mark makes a second
+// one harmless.
+function ask(editor, wanted) {
+  heard(editor)
+  editor.wanted = wanted
+  let asked = 0
+  const send = () => editor.send({ ...wanted, asked: ++asked })
+  send()
+  editor.asking = setInterval(send, 1500)
+}
+
+function heard(editor) {
+  clearInterval(editor.asking)
+  editor.wanted = undefined
+}
+
 // A snippet goes where the cursor is, once.
 function insert(editor, wanted) {
   if (!wanted || wanted.mark === editor.inserted) return
@@ -102,7 +118,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const editor = root.editor || (root.editor = { box: root.querySelector(".sql-text"), inserted: data.insert?.mark })
   const button = root.querySelector("button")
   // A state, not a trigger: a trigger is lost where Streamlit makes one of two requests.
-  editor.ask = (wanted) => setStateValue("run", wanted)
+  editor.ask = (wanted) => ask(editor, wanted)
+  editor.send = (wanted) => setStateValue("run", wanted)
+  if (data.ran && data.ran === editor.wanted?.mark) heard(editor)
   editor.keep = (text) => setStateValue("text", text)
   editor.busy = data.busy
   editor.options = data.words.map((label) => ({ label, type: label.includes(".") ? "function" : "keyword" }))
@@ -120,6 +138,7 @@ export default function ({ data, parentElement, setStateValue }) {
   })
   return () => {
     clearTimeout(editor.timer)
+    clearInterval(editor.asking)
     if (editor.view) editor.view.destroy()
     root.editor = undefined
   }

@@ -49,10 +49,12 @@ def sql_editor(
     words: Sequence[str],
     insert: dict[str, str] | None,
     is_busy: bool,
+    ran: str | None,
     on_run: Callable[[], None],
     on_text: Callable[[], None],
 ) -> None:
-    """Draws it. ``text``: what it begins with; ``insert``: a snippet, new where its ``mark`` is.
+    """Draws it. ``text``: what it begins with; ``insert``: a snippet, new where its ``mark`` is;
+    ``ran``: the mark of the last wish that was heard.
 
     The callbacks find in ``st.session_state[key]`` what was typed (``text``) and what is to run (``run``:
     its text, first line, all that was typed, and a ``mark`` of its own).
@@ -65,6 +67,7 @@ def sql_editor(
             "words": list(words),
             "insert": insert,
             "busy": is_busy,
+            "ran": ran,
             "source": (f"/{base}" if base else "") + codemirror_route(),
         },
         on_run_change=on_run,
