@@ -223,7 +223,7 @@ def test_a_burst_of_starts_and_stops_ends_as_the_last_one_says_with_one_reader(t
     with ThreadPoolExecutor(10) as pool:
         list(pool.map(ask, range(10)))
     tracked.engine.stop_job(DATABASE)
-    assert [thread for thread in enumerate_threads() if thread.name.endswith("_capture")] == []
+    until(lambda: not any(each.name.endswith("_capture") for each in enumerate_threads()), "none reads on")
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
     tracked.engine.start_job(DATABASE)
     tracked.engine.sync(DATABASE, SECONDS)

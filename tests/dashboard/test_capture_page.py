@@ -74,6 +74,7 @@ def test_without_its_job_every_page_stands_and_one_adds_it_again(
     for page in PAGES:
         dashboard.open(page)
         assert "No table of hr" not in dashboard.text
+    dashboard.open("capture")
     assert "hr has no capture job" in dashboard.text
     assert "EXEC sys.sp_cdc_add_job @job_type = N'capture';" in dashboard.code
     dashboard.click("k_add_job")

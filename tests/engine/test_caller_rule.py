@@ -20,7 +20,7 @@ PROCEDURES = sorted(
     if (method.__doc__ or "").startswith("sys.sp_")
 )
 """Every method that is a procedure of the original's."""
-SECTIONS = {row.place[0]: row.section for row in CALLS if row.kind == "Procedure" and row.place}
+SECTIONS = {row.place[0]: row.section for row in CALLS if row.entry.startswith("sys.sp_") and row.place}
 REFUSALS = {
     "Database level": CallerNotSysadmin,
     "Table level": CallerNotOwner,

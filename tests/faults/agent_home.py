@@ -103,6 +103,10 @@ class AgentHome:
             process.kill()
         psutil.wait_procs(processes, AGENT_SECONDS)
 
+    def files_of(self, capture_instance: str) -> int:
+        """How many files the folder of a change table has."""
+        return len(list(Path(self._lake.change_table(DATABASE, capture_instance)).glob("*.parquet")))
+
     def sql(self, statement: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement.encode())
