@@ -108,9 +108,10 @@ def _second(view: DatabaseView, old: CaptureInstance, changes: Sequence[SchemaCh
         "Its name", value=free_name(old, view.instances), max_chars=100, key=f"{prefix}_name", live=True
     ).strip()
     options = [column.name for column in old.source_columns] or list(old.column_names)
-    chosen = right.multiselect(
-        "Its columns", options, default=wanted_columns(old, changes), key=f"{prefix}_columns"
-    )
+    wanted = wanted_columns(old, changes)
+    # A key of its own for each proposal: one that was drawn before a column came would leave it out.
+    key = f"{prefix}_columns_{'/'.join(map(repr, wanted))}"
+    chosen = right.multiselect("Its columns", options, default=wanted, key=key)
     chosen = [column for column in options if column in chosen]
     if problem := name_problem(name, view.name, state.snapshot()):
         st.error(f"{problem[0].upper()}{problem[1:]}.", icon=":material/error:")

@@ -15,12 +15,14 @@ from urllib.parse import quote
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
 from engine.errors import CdcError
 from engine.lake.conversions import check, converted, in_files
+from engine.lake.failures import java_class
 from engine.lake.parquet_files import (
     MOST_ROWS,
     STATISTICS_COLUMNS,
@@ -313,8 +315,8 @@ class Rewrite:
         self._jvm.enter()
         try:
             version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.optimize)
-        except Py4JJavaError as error:
-            if str(error.java_exception.getClass().getSimpleName()).startswith(_CONFLICTS):
+        except (Py4JJavaError, PySparkException) as error:
+            if java_class(error).startswith(_CONFLICTS):
                 return False
             raise
         if fsync:

@@ -28,5 +28,15 @@ def jvm_failures() -> Iterator[None]:
         raise LakeFailed(_line(str(error))) from error
 
 
+def java_class(error: Py4JJavaError | PySparkException) -> str:
+    """The name of the Java class behind an error, without its package.
+
+    Importing anything of the package delta makes pyspark convert Delta's conflicts, in the whole process.
+    """
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getSimpleName())
+    return type(error).__name__
+
+
 def _line(text: str) -> str:
     return " ".join(text.split("\n\tat ")[0].split())

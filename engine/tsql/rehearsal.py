@@ -21,7 +21,7 @@ from engine.tsql.names import column_type, table_name
 from engine.tsql.places import place_of
 from engine.tsql.rewriting import generated, rewritten, spark_type
 from engine.tsql.source_sql import SourceTranslator
-from engine.tsql.spark_sql import DIALECT, Wrapper, is_change_data
+from engine.tsql.spark_sql import DIALECT, Wrapper, is_change_data, is_system_object
 from engine.tsql.types import NULL, Value
 
 _CHANGE = exp.Insert | exp.Update | exp.Delete | exp.Merge
@@ -115,7 +115,7 @@ def _relations_of(tree: exp.Expr) -> Callable[[Sequence[str]], Sequence[SourceRe
 def _translate_for_spark(tree: exp.Expr) -> None:
     if isinstance(tree, _CHANGE):
         target = next((each for each in tree.find_all(exp.Table)), None)
-        is_refused_anyway = target is not None and target.db.lower() in ("cdc", "sys")
+        is_refused_anyway = target is not None and is_system_object(target)
         if is_refused_anyway or (isinstance(tree, exp.Insert) and isinstance(tree.expression, exp.Query)):
             return
         raise sql_error(

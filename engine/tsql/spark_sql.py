@@ -23,6 +23,7 @@ from engine.tsql.dialect import variable
 from engine.tsql.evaluation import Evaluator, call_of, session_function
 from engine.tsql.folding import folded, spark_literal
 from engine.tsql.messages import SqlError, from_engine, sql_error
+from engine.tsql.msdb_names import MSDB
 from engine.tsql.names import COLUMNS, column_type, is_own, table_name
 from engine.tsql.objects import catalog_names
 from engine.tsql.rewriting import BOOLEAN, generated, rewritten, spark_type
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from engine.query.ad_hoc import AdHocQuery
 
 DIALECT = "spark"
+_SYSTEM_SCHEMAS = ("cdc", "sys", "custom_snapshots")
 SOURCE_ROWS = 1_000_000
 """Rows of a source table that a query over change data can take along: they travel to Spark."""
 _LSN_NAMES = frozenset({START_LSN, END_LSN, SEQVAL, CDC_STARTLSN, CDC_SEQVAL})
@@ -82,11 +84,15 @@ class Place:
     """All rows of a source table or table variable."""
 
 
+def is_system_object(table: exp.Table) -> bool:
+    """Whether a table belongs to the product: it can be read and not be written."""
+    return table.db.lower() in _SYSTEM_SCHEMAS or table.catalog.lower() == MSDB
+
+
 def is_change_data(tree: exp.Expr, wrappers: Mapping[str, Wrapper]) -> bool:
     """Whether a query reads what Highwater keeps rather than the source."""
     for table in tree.find_all(exp.Table):
-        schema, catalog = table.db.lower(), table.catalog.lower()
-        if schema in ("cdc", "sys", "custom_snapshots") or catalog == "msdb":
+        if is_system_object(table):
             return True
         if function_name(table).lower() in wrappers:
             return True

@@ -56,7 +56,7 @@ def captured(workbench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     workbench.sql("UPDATE department SET name = 'Tooling' WHERE id = 2; DELETE FROM department WHERE id = 1")
     workbench.drain()
     low = sorted({row[START_LSN] for row in workbench.rows(INSTANCE)})[1]
-    workbench.control.instances.raise_start(instance.object_id, Lsn.parse(low))
+    workbench.control.low_endpoints.raise_one(instance.object_id, Lsn.parse(low))
     workbench.sql("INSERT INTO department VALUES (3, 'Sales')")
     with pytest.raises(CutError):
         workbench.drain(workbench.scan(Cut()))

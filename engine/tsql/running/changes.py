@@ -10,13 +10,13 @@ from engine.sources.sql_session import Answer
 from engine.tsql import statements as st
 from engine.tsql.folding import source_literal
 from engine.tsql.messages import sql_error
-from engine.tsql.msdb_names import MSDB, qualified
+from engine.tsql.msdb_names import qualified
 from engine.tsql.names import quoted, table_name
 from engine.tsql.rewriting import postgres_type, understood
 from engine.tsql.running.definitions import Definitions
 from engine.tsql.running.queries import Queries
 from engine.tsql.sink import type_of, value_of
-from engine.tsql.spark_sql import is_change_data
+from engine.tsql.spark_sql import is_change_data, is_system_object
 
 
 class Changes:
@@ -33,9 +33,7 @@ class Changes:
             raise sql_error(3930)
         tree = qualified(statement.tree) if self._session.in_msdb else statement.tree
         for table in tree.find_all(exp.Table):
-            if _is_target(table, tree) and (
-                table.db.lower() in ("cdc", "sys", "custom_snapshots") or table.catalog.lower() == MSDB
-            ):
+            if _is_target(table, tree) and is_system_object(table):
                 raise sql_error(
                     229, type(tree).__name__.upper(), table.name, self._session.database, table.db
                 )
