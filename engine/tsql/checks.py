@@ -75,7 +75,8 @@ PASSED_ON = frozenset(
         "POWER",
         "SQRT", "SIGN", "NULLIF", "ISNULL", "COALESCE", "DATEADD", "DATEDIFF", "YEAR", "MONTH", "DAY",
         "NEWID",
-        "GREATEST", "LEAST", "DATEPART",
+        "GREATEST", "LEAST", "DATEPART", "DATEDIFF_BIG", "DATENAME", "DATEFROMPARTS", "EOMONTH", "FORMAT",
+        "CHOOSE", "QUOTENAME", "STUFF", "SPACE",
     }
 )  # fmt: skip
 """Functions that the source or Spark is asked for where their arguments are columns."""
@@ -167,7 +168,7 @@ def _check_call(name: str, arguments: list[exp.Expr], place: Place) -> None:
     else:
         bounds = FUNCTIONS[name][:2] if name in FUNCTIONS else None
     if bounds is None:
-        raise syntax_problem(195, name.lower(), "", line=place[0])
+        raise syntax_problem(195, name.lower(), "", line=place[0], column=place[1])
     least, most = bounds
     if not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
@@ -220,8 +221,10 @@ def check_definition(tree: exp.Expr, place: Place) -> None:
     for node in tree.find_all(exp.Command, exp.AlterRename):
         raise unsupported(f"'{node.sql('tsql')[:60]}'", "See docs/tsql.md.", *place)
     for computed in tree.find_all(exp.ComputedColumnConstraint):
-        where = place_of(computed.parent or computed) or place
-        raise unsupported("A computed column", "The source needs its type: add it there, or a view.", *where)
+        if not isinstance(tree, exp.Create):
+            where = place_of(computed.parent or computed) or place
+            raise unsupported("ALTER TABLE with a computed column", "Make it with its table.", *where)
+        _check_tree(computed.this, place)
     for node in tree.find_all(exp.DataType):
         _check_type(node, place)
 
@@ -233,6 +236,10 @@ def _check_tree(tree: exp.Expr, place: Place) -> None:
         for argument, words in _REFUSED_ARGUMENTS.items():
             if node.args.get(argument) and isinstance(node, exp.Query):
                 raise unsupported(words[0], words[1], *place)
+        if isinstance(node, exp.LimitOptions) and node.args.get("with_ties"):
+            query = node.find_ancestor(exp.Select)
+            if query is not None and not query.args.get("order"):
+                raise syntax_problem(1062, line=(place_of(query) or place)[0])
         if isinstance(node, exp.DataType):
             if not isinstance(node.parent, exp.DataType):
                 _check_type(node, place)
@@ -254,7 +261,9 @@ def _function_problem(node: exp.Func, place: Place) -> SyntaxProblem | None:
     if call is None:
         if isinstance(node, _IN_QUERIES):
             return None
-        return syntax_problem(195, node.sql("tsql").partition("(")[0].lower(), "", line=place[0])
+        return syntax_problem(
+            195, node.sql("tsql").partition("(")[0].lower(), "", line=place[0], column=place[1]
+        )
     name, arguments = call
     if name.partition(".")[0] in ("INSERTED", "DELETED"):
         return None

@@ -10,7 +10,7 @@ from engine.tsql.calling import REQUIRED, Parameter
 from engine.tsql.catalog_views import VIEWS
 from engine.tsql.evaluation import CDC_FUNCTIONS
 from engine.tsql.functions import FUNCTIONS
-from engine.tsql.procedures import PROCEDURES
+from engine.tsql.procedures import OWN, PROCEDURES
 from engine.tsql.tokens import STARTERS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def words(engine: Engine, database: str) -> Iterator[str]:
     yield from (f"sys.{name.lower()}" for name in CDC_FUNCTIONS)
     yield from VIEWS
     yield "cdc.lsn_time_mapping"
-    yield "highwater.sync"
+    yield from (f"highwater.{name}" for name in OWN)
     try:
         for table in engine.source_tables(database):
             yield f"{table.schema}.{table.name}"

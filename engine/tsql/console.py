@@ -71,7 +71,7 @@ class Console:
         with self._interruptible():
             for batch in batches(text):
                 try:
-                    self._interpreter.run(batch)
+                    self._interpreter.run_recorded(batch)
                     sys.stdout.flush()
                 except KeyboardInterrupt:
                     print("Stopped.")

@@ -11,7 +11,9 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.tsql.batches import unclosed
+from engine.tsql.compound import expanded
 from engine.tsql.messages import syntax_problem
+from engine.tsql.query_forms import join_texts
 
 # sqlglot takes these for others' functions, or gives up what they say of precision or language.
 _OURS = {
@@ -35,6 +37,14 @@ class Dialect(TSQL):
         FUNCTIONS = {name: make for name, make in TSQL.Parser.FUNCTIONS.items() if name not in _OURS}  # noqa: RUF012
         NO_PAREN_FUNCTIONS = TSQL.Parser.NO_PAREN_FUNCTIONS
 
+        def _parse_returning(self) -> exp.Returning | None:
+            """OUTPUT … INTO takes a table of any schema, and may list its columns."""
+            if not self._match(TokenType.RETURNING):
+                return None
+            expressions = self._parse_csv(self._parse_expression)
+            into = self._match(TokenType.INTO) and self._parse_table(schema=True)
+            return self.expression(exp.Returning(expressions=expressions, into=into or None))  # type: ignore[no-any-return]
+
 
 _DIALECT = Dialect()
 
@@ -53,7 +63,7 @@ def parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
     """The one statement that these tokens are. Raises SyntaxProblem at the place where it goes wrong."""
     first = tokens[0]
     try:
-        found = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(tokens), text)
+        found = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(expanded(tokens)), text)
     except ParseError as error:
         place = error.errors[0] if error.errors else {}
         near = place.get("highlight") or first.text
@@ -63,7 +73,7 @@ def parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
         raise syntax_problem(102, first.text, line=first.line) from error
     if len(found) != 1 or found[0] is None:
         raise syntax_problem(102, first.text, line=first.line)
-    return found[0]
+    return join_texts(found[0])
 
 
 def _place(found: Mapping[str, Any], first: Token, text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from engine.tsql.conversion import as_text, convert, rounded_moment
 from engine.tsql.messages import sql_error
+from engine.tsql.net_formats import formatted_moment, formatted_number
 from engine.tsql.operators import compare, like
 from engine.tsql.types import (
     BIGINT,
@@ -494,6 +495,19 @@ def _date_from_parts(arguments: Arguments) -> Value:
         raise sql_error(241) from None
 
 
+def _format(arguments: Arguments) -> Value:
+    """Of dates and numbers, as culture en-US has it, which is the only one."""
+    value, type_ = arguments[0], SqlType("nvarchar", 4000)
+    if _any_null(arguments):
+        return Value(type_, None)
+    pattern = _text(arguments[1])
+    if len(arguments) > 2 and _text(arguments[2]).lower() != "en-us":
+        raise sql_error(50040, f"FORMAT for culture '{_text(arguments[2])}'", "en-US is there.")
+    if not value.type.is_number:
+        return Value(type_, formatted_moment(_moment(value), pattern))
+    return Value(type_, formatted_number(Decimal(str(value.value)), pattern))
+
+
 FUNCTIONS: Mapping[str, tuple[int, int, Callable[[Arguments], Value]]] = {
     "LEFT": (2, 2, _left),
     "RIGHT": (2, 2, _right),
@@ -545,6 +559,7 @@ FUNCTIONS: Mapping[str, tuple[int, int, Callable[[Arguments], Value]]] = {
     "DAY": (1, 1, _part_of("day")),
     "EOMONTH": (1, 2, _end_of_month),
     "DATEFROMPARTS": (3, 3, _date_from_parts),
+    "FORMAT": (2, 3, _format),
     "NEWID": (0, 0, lambda _: Value(GUID, str(uuid4()).upper())),
 }
 """Least and most arguments, and the function."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from engine.commands.statements import quoted
 from engine.errors import CdcError, UnknownDatabase
 from engine.tsql import statements as st
 from engine.tsql.batches import Batch
@@ -32,6 +33,7 @@ from engine.tsql.running.variables import Variables
 from engine.tsql.sink import Sink
 
 if TYPE_CHECKING:
+    from engine.commands.guard import Record
     from engine.engine import Engine
 
 _DELAY = re.compile(r"\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*")
@@ -68,6 +70,7 @@ class Interpreter:
         self._trying = 0
         self.failed = False
         """Whether an error above severity 10 was shown."""
+        self._record: Record | None = None
         self._run_statement = self._runners()
 
     def _runners(self) -> Mapping[type[st.Statement], Callable[[Any], None]]:
@@ -126,6 +129,16 @@ class Interpreter:
         for _ in range(batch.count):
             self._run_once(batch)
 
+    def run_recorded(self, batch: Batch) -> None:
+        """The same, written down in the activity; the database of USE is what copied text begins with."""
+        text = f"USE {quoted(self.database)};\nGO\n{batch.text.strip()}"
+        with self._session.engine.batch(self.database, text) as record:
+            self._record = record
+            try:
+                self.run(batch)
+            finally:
+                self._record = None
+
     def _run_once(self, batch: Batch) -> None:
         session = self._session
         session.scopes = [VariableScope()]
@@ -161,6 +174,8 @@ class Interpreter:
     def _show(self, error: SqlError) -> None:
         if error.message.severity > INFORMATION:
             self.failed = True
+            if self._record is not None:
+                self._record.failed(error.message.number, error.message.text)
             self._session.sink.error(error.message)
         else:
             self._session.sink.message(error.message)

@@ -19,6 +19,10 @@ _USUAL = (16, 1)
 _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     102: ((15, 1), "Incorrect syntax near '{0}'."),
     105: ((15, 1), "Unclosed quotation mark after the character string '{0}'."),
+    107: (
+        (15, 1),
+        "The column prefix '{0}' does not match with a table name or alias name used in the query.",
+    ),
     111: ((15, 1), "'{0}' must be the first statement in a query batch."),
     119: (
         (15, 1),
@@ -42,6 +46,11 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     174: ((15, 1), "The {0} function requires {1} argument(s)."),
     195: ((15, 10), "'{0}' is not a recognized built-in function name{1}."),
     201: ((16, 4), "Procedure or function '{0}' expects parameter '{1}', which was not supplied."),
+    205: (
+        _USUAL,
+        "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of "
+        "expressions in their target lists.",
+    ),
     206: ((16, 2), "Operand type clash: {0} is incompatible with {1}."),
     207: (_USUAL, "Invalid column name '{0}'."),
     208: (_USUAL, "Invalid object name '{0}'."),
@@ -80,14 +89,39 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         "is too large. Try to use {0} with a less precise datepart.",
     ),
     536: ((16, 1), "Invalid length parameter passed to the {0} function."),
-    547: ((16, 0), "The statement conflicted with a constraint: {0}"),
+    544: (
+        _USUAL,
+        "Cannot insert explicit value for identity column in table '{0}' when IDENTITY_INSERT is set to OFF.",
+    ),
+    547: (
+        (16, 0),
+        'The statement conflicted with the {0} constraint "{1}". The conflict occurred in database "{2}", '
+        'table "{3}"{4}.',
+    ),
     628: (_USUAL, "Cannot issue SAVE TRANSACTION when there is no active transaction."),
     911: (_USUAL, "Database '{0}' does not exist. {1}"),
+    1038: (
+        (15, 5),
+        "An object or column name is missing or empty. For SELECT INTO statements, verify each column has a "
+        "name.",
+    ),
+    1062: (
+        (15, 1),
+        "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.",
+    ),
     1087: ((15, 2), 'Must declare the table variable "{0}".'),
     1205: ((13, 51), "The transaction was deadlocked on lock resources with another process: {0} Rerun it."),
-    2601: ((14, 1), "Cannot insert duplicate key row: {0}"),
-    2627: ((14, 1), "Violation of a unique constraint: {0} Cannot insert duplicate key."),
-    2628: (_USUAL, "String or binary data would be truncated: {0}"),
+    2627: (
+        (14, 1),
+        "Violation of {0} constraint '{1}'. Cannot insert duplicate key in object '{2}'. "
+        "The duplicate key value is ({3}).",
+    ),
+    2628: (_USUAL, "String or binary data would be truncated: the value is too long for {0}."),
+    2705: (
+        (16, 4),
+        "Column names in each table must be unique. Column name '{1}' in table '{0}' is specified more "
+        "than once.",
+    ),
     2714: ((16, 6), "There is already an object named '{0}' in the database."),
     2732: (
         _USUAL,
@@ -107,6 +141,7 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     2812: ((16, 62), "Could not find stored procedure '{0}'."),
     3609: ((16, 1), "The transaction ended in the trigger. The batch has been aborted."),
     3701: ((11, 5), "Cannot drop the object '{0}', because it does not exist or you do not have permission."),
+    3726: (_USUAL, "Could not drop object '{0}' because it is referenced by another object."),
     3902: (_USUAL, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION."),
     3903: (_USUAL, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION."),
     3930: (
@@ -119,6 +154,7 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
         _USUAL,
         "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.",
     ),
+    4104: (_USUAL, 'The multi-part identifier "{0}" could not be bound.'),
     4121: (
         _USUAL,
         'Cannot find either column "dbo" or the user-defined function or aggregate "dbo.{0}", or the name is '
@@ -128,10 +164,19 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     8106: (_USUAL, "Table '{0}' does not have the identity property. Cannot perform SET operation."),
     8114: ((16, 5), "Error converting data type {0} to {1}."),
     8115: ((16, 2), "Arithmetic overflow error converting {0} to data type {1}."),
+    8117: (_USUAL, "Operand data type {0} is invalid for {1} operator."),
+    8120: (
+        _USUAL,
+        "Column '{0}' is invalid in the select list because it is not contained in either an aggregate "
+        "function or the GROUP BY clause.",
+    ),
     8134: (_USUAL, "Divide by zero error encountered."),
     8144: ((16, 2), "Procedure or function {0} has too many arguments specified."),
     8145: ((16, 2), "{1} is not a parameter for procedure {0}."),
     8143: ((16, 1), "Parameter '{0}' was supplied multiple times."),
+    8154: (_USUAL, "The table '{0}' is ambiguous."),
+    8155: ((16, 2), "No column name was specified for column {0} of '{1}'."),
+    8156: ((16, 1), "The column '{0}' was specified multiple times for '{1}'."),
     8162: (
         (16, 2),
         "The formal parameter '{0}' was not declared as an OUTPUT parameter, but the "
@@ -142,6 +187,13 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     8178: (
         _USUAL,
         "The parameterized query expects the parameter '{0}', which was not supplied.",
+    ),
+    8672: (
+        _USUAL,
+        "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a "
+        "target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of "
+        "the target table multiple times. Refine the ON clause to ensure a target row matches at most one "
+        "source row, or use the GROUP BY clause to group the source rows.",
     ),
     10704: ((15, 1), "To rethrow an error, a THROW statement must be used inside a CATCH block."),
     14262: (_USUAL, "The specified {0} ('{1}') does not exist."),
@@ -177,10 +229,12 @@ _MESSAGES: Mapping[int, tuple[tuple[int, int], str]] = {
     ),
     50040: ((15, 1), "{0} is not supported here. {1}"),
     50041: (_USUAL, "The name '{0}' is ambiguous without regard to case: {1}. Write it exactly."),
-    50042: (_USUAL, "The source database refused the statement: {0}"),
+    50042: (_USUAL, "{0} refused the statement: {1}"),
 }
 
-BATCH_ABORTING = frozenset({208, 207, 241, 245, 8114, 8169, 1205, 50001, 50004, 50011, 50014, 50042})
+BATCH_ABORTING = frozenset(
+    {107, 205, 206, 207, 208, 241, 245, 529, 1205, 8114, 8117, 8120, 8169, 50001, 50004, 50011, 50014, 50042}
+)
 """Errors that end the batch, as a failed compilation or conversion does; others end a statement."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -15,6 +15,21 @@ COLUMNS = "columns"
 """Under this key a table of a tree has its columns: lower case name to (name, type)."""
 
 Columns = Mapping[str, tuple[str, str]]
+
+
+class ColumnType(str):
+    """A column's type; ``source_type``: of a captured column, its type in the source's words."""
+
+    source_type: str | None = None
+
+    @classmethod
+    def of(cls, text: str, source_type: str | None) -> ColumnType:
+        """A type and what the source calls it."""
+        made = cls(text)
+        made.source_type = source_type
+        return made
+
+
 _SCOPES = (exp.Select, exp.Update, exp.Delete, exp.Merge, exp.Insert, exp.Alter, exp.Index)
 
 
@@ -148,6 +163,12 @@ def _name_in_actions(tree: exp.Alter) -> None:
             identifier.set("this", found[0])
 
 
+def qualifier_of(column: exp.Column) -> str | None:
+    """The alias of the table that has a column, in the nearest query that knows it."""
+    found = _find(column)
+    return None if found is None else found[0]
+
+
 def column_type(column: exp.Column) -> str | None:
     """The type that the source has for a column; None where that is not known."""
     found = _find(column)
@@ -158,9 +179,12 @@ def _find(column: exp.Column) -> tuple[str | None, str, str | None] | None:
     """(qualifier, name, type) in the nearest scope that has it."""
     qualifier, name = column.table.lower(), column.name
     node = column.parent
+    around: set[int] = set()
+    """Nodes that the column stands in: an applied query has no column from itself."""
     while node is not None:
+        around.add(id(node))
         if isinstance(node, _SCOPES):
-            for alias, columns in _sources(node):
+            for alias, columns in _sources(node, around):
                 if qualifier and alias.lower() != qualifier:
                     continue
                 if isinstance(column.this, exp.Star):
@@ -185,24 +209,26 @@ def _label(scope: exp.Expr, name: str) -> str | None:
     return next((each.alias for each in scope.expressions if each.alias.lower() == name.lower()), None)
 
 
-def _sources(scope: exp.Expr) -> Iterator[tuple[str, Columns]]:
+def _sources(scope: exp.Expr, around: Collection[int] = ()) -> Iterator[tuple[str, Columns]]:
     for key in ("this", "table", "from_", "using", "joins", "laterals"):
         if key == "this" and isinstance(scope, exp.Select):
             continue
         found = scope.args.get(key)
         for each in found if isinstance(found, list) else [found]:
             if isinstance(each, exp.Expr):
-                yield from _named(each)
+                yield from _named(each, around)
 
 
-def _named(node: exp.Expr) -> Iterator[tuple[str, Columns]]:
+def _named(node: exp.Expr, around: Collection[int]) -> Iterator[tuple[str, Columns]]:
     """Aliases and columns of tables, derived tables, and what they are joined with."""
     if isinstance(node, exp.From | exp.Join | exp.Schema | exp.Lateral) and not node.alias:
-        yield from _named(node.this)
-    elif isinstance(node, exp.Table | exp.Subquery | exp.Lateral | exp.Values):
+        yield from _named(node.this, around)
+    elif (
+        isinstance(node, exp.Table | exp.Subquery | exp.Lateral | exp.Values) and id(node.this) not in around
+    ):
         yield node.alias_or_name, _columns(node)
     for join in node.args.get("joins") or ():
-        yield from _named(join)
+        yield from _named(join, around)
 
 
 def _columns(node: exp.Expr) -> Columns:
@@ -210,9 +236,9 @@ def _columns(node: exp.Expr) -> Columns:
         if COLUMNS in node.meta:
             return node.meta[COLUMNS]  # type: ignore[no-any-return]
         expression = _common_expression(node)
-        return {} if expression is None else _query_columns(expression.this, expression.args.get("alias"))
+        return {} if expression is None else query_columns(expression.this, expression.args.get("alias"))
     if isinstance(node, exp.Subquery | exp.Lateral):
-        return _query_columns(node.this, node.args.get("alias"))
+        return query_columns(node.this, node.args.get("alias"))
     return _labels(node.args.get("alias"))
 
 
@@ -221,8 +247,8 @@ def _labels(alias: object) -> Columns:
     return {name.lower(): (name, "") for name in names}
 
 
-def _query_columns(query: exp.Expr, alias: object) -> Columns:
-    """Names that a query gives its columns."""
+def query_columns(query: exp.Expr, alias: object = None) -> Columns:
+    """Names that a query gives its columns, and their types where they are columns as they are."""
     if labels := _labels(alias):
         return labels
     while isinstance(query, exp.Subquery | exp.SetOperation):
@@ -233,7 +259,8 @@ def _query_columns(query: exp.Expr, alias: object) -> Columns:
             for _, columns in _sources(query):
                 found |= columns
         elif each.alias_or_name:
-            type_ = column_type(each) if isinstance(each, exp.Column) else None
+            inner = each.this if isinstance(each, exp.Alias) else each
+            type_ = column_type(inner) if isinstance(inner, exp.Column) else None
             found[each.alias_or_name.lower()] = (each.alias_or_name, type_ or "")
     return found
 
@@ -249,6 +276,11 @@ def each_table(tree: exp.Expr, find: Callable[[str, str], SourceRelation | None]
         if relation is None:
             raise sql_error(208, f"{table.db}.{table.name}" if table.db else name)
         name_table(table, relation)
+
+
+def quoted_identifier(name: str) -> exp.Identifier:
+    """A name that is written exactly so."""
+    return exp.Identifier(this=name, quoted=True)
 
 
 def quoted(name: str) -> str:

@@ -15,6 +15,7 @@ from engine.tsql.calling import REQUIRED, Call, Parameter, Procedure
 from engine.tsql.catalog_views import JOB_PARAMETERS, job_parameters
 from engine.tsql.messages import INFORMATION, Message
 from engine.tsql.msdb import MSDB_PROCEDURES
+from engine.tsql.own_procedures import OWN_PROCEDURES
 from engine.tsql.types import BIGINT, BIT, DATETIME, GUID, INT, LSN, SYSNAME, TEXT, SqlType
 
 _JOB_TYPE = SqlType("nvarchar", 20)
@@ -29,7 +30,7 @@ def _enable_db(call: Call) -> None:
 
 
 def _disable_db(call: Call) -> None:
-    call.engine.disable_db(call.database, call.principal)
+    call.engine.disable_db(call.database, call.principal, force=bool(call["force"]))
 
 
 def _enable_table(call: Call) -> None:
@@ -129,6 +130,7 @@ def _cleanup(call: Call) -> None:
         None if mark is None else Lsn(mark),
         0 if threshold is None else threshold,
         call.principal,
+        force=bool(call["force"]),
     )
     call.outputs["@fcleanupfailed"] = outcome.cleanup_failed
     if outcome.message:
@@ -258,6 +260,8 @@ def _wrapper_functions(call: Call) -> None:
     )
 
 
+_FORCE = Parameter("@force", BIT, False)
+"""Ours: what the method's ``force`` says."""
 _LISTS = (Parameter("@column_list", TEXT), Parameter("@update_flag_list", TEXT))
 _TABLE = (Parameter("@source_schema", SYSNAME, REQUIRED), Parameter("@source_name", SYSNAME, REQUIRED))
 _INSTANCE = Parameter("@capture_instance", SYSNAME, REQUIRED)
@@ -268,7 +272,7 @@ _JOB_PARAMETERS = (
 
 _ALL = (
     Procedure("sp_cdc_enable_db", (), _enable_db, changes=True),
-    Procedure("sp_cdc_disable_db", (), _disable_db, changes=True),
+    Procedure("sp_cdc_disable_db", (_FORCE,), _disable_db, changes=True),
     Procedure(
         "sp_cdc_enable_table",
         (
@@ -311,6 +315,7 @@ _ALL = (
             Parameter("@low_water_mark", LSN, REQUIRED),
             Parameter("@threshold", BIGINT, 5000),
             Parameter("@fcleanupfailed", BIT, False, is_output=True),
+            _FORCE,
         ),
         _cleanup,
     ),
@@ -339,6 +344,8 @@ _ALL = (
     ),
 )
 SYNC = Procedure("sync", (Parameter("@timeout", SqlType("float")),), _sync)
+OWN: Mapping[str, Procedure] = {"sync": SYNC, **OWN_PROCEDURES}
+"""Procedures of schema highwater, by their names."""
 
 PROCEDURES: Mapping[str, Procedure] = {procedure.name.lower(): procedure for procedure in _ALL}
 """Procedures of schema sys, by their names in lower case."""
@@ -351,7 +358,7 @@ def procedure_of(name: Sequence[str]) -> Procedure | None:
     if qualifier[:-1] == ["msdb"] and last in MSDB_PROCEDURES:
         return MSDB_PROCEDURES[last]
     if schema == "highwater":
-        return SYNC if last == "sync" else None
+        return OWN.get(last)
     if schema not in ("", "sys", "dbo"):
         return None
     return PROCEDURES.get(last)

@@ -14,12 +14,13 @@ from sqlglot import exp
 from engine.sources.sql_session import SourceRelation
 from engine.tsql import statements as st
 from engine.tsql.applying import join_functions
-from engine.tsql.evaluation import Evaluator, call_of, session_function
+from engine.tsql.carrying import is_for_spark, parts
+from engine.tsql.evaluation import Evaluator
 from engine.tsql.folding import folded, spark_literal
-from engine.tsql.messages import UNSUPPORTED, SqlError, SyntaxProblem, sql_error
+from engine.tsql.messages import UNSUPPORTED, SqlError, SyntaxProblem
 from engine.tsql.names import column_type, table_name
-from engine.tsql.places import place_of
-from engine.tsql.rewriting import generated, rewritten, spark_type
+from engine.tsql.query_forms import place_values, unite_values
+from engine.tsql.rewriting import generated, rewritten, spark_type, understood
 from engine.tsql.source_sql import SourceTranslator
 from engine.tsql.spark_sql import DIALECT, Wrapper, is_change_data, is_system_object
 from engine.tsql.types import NULL, Value
@@ -56,7 +57,8 @@ def rehearse(statements: st.Statements) -> None:
         for tree in _trees(statement):
             with_place = (statement.line, statement.column)
             try:
-                _translate(tree)
+                with understood():
+                    _translate(tree)
             except SqlError as error:
                 if error.message.number == UNSUPPORTED:
                     raise _placed(error, error.place or with_place) from error
@@ -85,17 +87,36 @@ def _trees(statement: st.Statement) -> Iterator[exp.Expr]:
 
 
 def _translate(tree: exp.Expr) -> None:
-    translator = SourceTranslator(_relations_of(tree), Evaluator(_Unknown()))
     if isinstance(tree, exp.Drop) and str(tree.args.get("kind")).upper() == "FUNCTION":
         return  # a function of the session
     if isinstance(tree, _DEFINITION):
-        translator.definition(tree)
+        _translator(tree).definition(tree)
+    elif isinstance(tree, _CHANGE) or tree.args.get("into"):
+        _translate_change(tree)
     elif is_change_data(tree, _AnyWrapper()):
         _translate_for_spark(tree)
-    elif isinstance(tree, _CHANGE) or tree.args.get("into"):
-        translator.modification(tree)
     elif tree.args.get("from_") or not isinstance(tree, exp.Select):
-        translator.query(tree)
+        _translator(tree).query(tree)
+
+
+def _translate_change(tree: exp.Expr) -> None:
+    """A change of rows, and what of it Spark is asked for."""
+    target = next(tree.find_all(exp.Table), None)
+    if target is not None and not isinstance(tree, exp.Select) and is_system_object(target):
+        return  # refused when it runs
+    copy, wrappers = tree.copy(), _AnyWrapper()
+    if isinstance(copy, exp.Select) and is_change_data(copy, wrappers) and is_for_spark(copy, wrappers):
+        _translate_for_spark(copy)
+        return
+    join_functions(copy)
+    for number, part in enumerate(parts(copy, wrappers), 1):
+        _translate_for_spark(part.query)
+        part.becomes(f"#highwater {number}")
+    _translator(copy).modification(copy)
+
+
+def _translator(tree: exp.Expr) -> SourceTranslator:
+    return SourceTranslator(_relations_of(tree), Evaluator(_Unknown()))
 
 
 class _AnyWrapper(dict[str, Wrapper]):
@@ -113,35 +134,13 @@ def _relations_of(tree: exp.Expr) -> Callable[[Sequence[str]], Sequence[SourceRe
 
 
 def _translate_for_spark(tree: exp.Expr) -> None:
-    if isinstance(tree, _CHANGE):
-        target = next((each for each in tree.find_all(exp.Table)), None)
-        is_refused_anyway = target is not None and is_system_object(target)
-        if is_refused_anyway or (isinstance(tree, exp.Insert) and isinstance(tree.expression, exp.Query)):
-            return
-        raise sql_error(
-            UNSUPPORTED, "UPDATE, DELETE or MERGE with change data", "Use SELECT … INTO a table first."
-        )
     copy = tree.copy()
     copy.set("into", None)
     join_functions(copy)
-    _check_row_functions(copy)
+    unite_values(copy)
+    place_values(copy)
     copy = folded(copy, Evaluator(_Unknown()), spark_literal)
     generated(rewritten(copy, spark_type, DIALECT, column_type), DIALECT)
-
-
-def _check_row_functions(tree: exp.Expr) -> None:
-    for node in tree.find_all(exp.Dot):
-        call = call_of(node)
-        name = None if call is None else session_function(call[0])
-        if call is None or name is None or not any(each.find(exp.Column) for each in call[1]):
-            continue
-        is_position = name == "FN_CDC_IS_BIT_SET" and call[1][0].find(exp.Column) is not None
-        if is_position or name == "FN_CDC_GET_COLUMN_ORDINAL":
-            error = sql_error(
-                UNSUPPORTED, f"sys.{name.lower()} of a column", "Give a variable or a constant."
-            )
-            error.place = place_of(node)
-            raise error
 
 
 def _placed(error: SqlError, place: tuple[int, int]) -> SyntaxProblem:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from engine.tsql.evaluation import call_of, type_of
-from engine.tsql.functions import unit
+from engine.tsql.like_patterns import like_said
 from engine.tsql.messages import SqlError, sql_error
 from engine.tsql.places import place_of
+from engine.tsql.row_functions import TEXT_CALLS, said_call, said_cast
+from engine.tsql.typed_forms import typed
 from engine.tsql.types import MAX, SqlType
 
 TypeOf = Callable[[exp.Column], str | None]
@@ -20,12 +22,14 @@ TypeOf = Callable[[exp.Column], str | None]
 _TEXTS = ("nvarchar", "nchar", "char", "character", "text", "varchar", "string", "name", "bpchar", "citext")
 _TEXT_CALLS = frozenset(
     {"UPPER", "LOWER", "LTRIM", "RTRIM", "TRIM", "SUBSTRING", "LEFT", "RIGHT", "CONCAT", "CONCAT_WS",
-     "REPLACE", "REPLICATE", "REVERSE", "CHAR"}
+     "REPLACE", "REPLICATE", "REVERSE", "CHAR", "QUOTENAME", "STUFF", "SPACE", "DATENAME", "FORMAT"}
 )  # fmt: skip
 BOOLEAN = "boolean"
 """Under this key a tree says that it gives a boolean where T-SQL has a bit."""
 _BOOLEAN_NODES = (exp.EQ, exp.NEQ)
 _LONGEST_FRACTION = 6
+_LENGTH = "length"
+"""Under this key a type of text of the target says how long T-SQL's is."""
 
 
 def postgres_type(type_: SqlType) -> str:
@@ -137,14 +141,30 @@ def _said(
         return None if isinstance(node.parent, exp.DataType) else _type(node, type_name, dialect)
     if dialect == "postgres" and _tries(node):
         raise sql_error(50040, "TRY_CAST or TRY_CONVERT of a column of the source", "Use CASE and LIKE.")
-    if isinstance(node, exp.LimitOptions) and (node.args.get("percent") or node.args.get("with_ties")):
-        raise sql_error(50040, "TOP with PERCENT or WITH TIES", "Use RANK() or a number of rows.")
+    if isinstance(node, exp.LimitOptions):
+        if node.args.get("percent"):
+            raise sql_error(50040, "TOP with PERCENT", "Use PERCENT_RANK() or a number of rows.")
+        if node.args.get("with_ties") and dialect != "postgres":
+            raise sql_error(50040, "TOP … WITH TIES of change data", "Use RANK().")
+    if isinstance(node, exp.Limit) and (options := node.args.get("limit_options")) is not None:
+        return _with_ties(node) if options.args.get("with_ties") else None
+    if isinstance(node, exp.With):
+        _name_recursion(node)
+        return None
     if isinstance(node, exp.Convert):
-        return _converted(node, type_name, dialect)
-    if isinstance(node, exp.Add) and (
-        _is_text(node.this, type_of_column) and _is_text(node.expression, type_of_column)
-    ):
+        converted = _converted(node, type_name, dialect)
+        converted.parent = node.parent  # types of columns are found from there
+        return typed(converted, dialect, type_of_column) or _bounded(converted, node.this)
+    if isinstance(node, exp.Cast) and dialect == "spark" and node.args["to"].meta.get(_LENGTH):
+        return _bounded(node.copy(), node.args["to"])
+    if (found := typed(node, dialect, type_of_column)) is not None:
+        return found
+    if isinstance(node, exp.Add) and _joins_text(node, type_of_column):
         return exp.DPipe(this=node.this.copy(), expression=node.expression.copy(), safe=True)
+    if isinstance(node, exp.Escape) or (
+        isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape)
+    ):
+        return like_said(node, dialect)
     if isinstance(node, _BOOLEAN_NODES):
         _as_boolean(node, type_of_column)
         return None
@@ -158,7 +178,20 @@ def _said(
     call = call_of(node)
     if call is not None and call[0] == "ASCII" and dialect == "spark":
         return None if _is_text(call[1][0], type_of_column) else _first_byte(call[1][0])
-    return None if call is None else _call(call[0], call[1], dialect)
+    return None if call is None else said_call(call[0], call[1], dialect)
+
+
+def _name_recursion(clause: exp.With) -> None:
+    """The targets want to be told that a common table expression reads itself."""
+    for each in clause.expressions:
+        name = each.alias.lower()
+        if any(table.name.lower() == name and not table.db for table in each.this.find_all(exp.Table)):
+            clause.set("recursive", True)
+
+
+def _with_ties(limit: exp.Limit) -> exp.Fetch:
+    options = exp.LimitOptions(rows=True, with_ties=True)
+    return exp.Fetch(direction="FIRST", count=limit.expression.copy(), limit_options=options)
 
 
 def _first_byte(node: exp.Expr) -> exp.Expr:
@@ -168,7 +201,7 @@ def _first_byte(node: exp.Expr) -> exp.Expr:
     )
     digits = exp.Anonymous(this="hex", expressions=[first])
     number = exp.Anonymous(this="conv", expressions=[digits, exp.Literal.number(16), exp.Literal.number(10)])
-    return _said_cast(number, "int", "spark")
+    return said_cast(number, "int", "spark")
 
 
 def _tries(node: exp.Expr) -> bool:
@@ -187,7 +220,16 @@ def _type(node: exp.DataType, type_name: Callable[[SqlType], str], dialect: str)
     for part in new.walk():  # places are those of the script, not of the type's own text
         part.meta.clear()
     new.meta["said"] = True
+    known = type_of(node)
+    if known.is_string and known.length not in (None, MAX):
+        new.meta[_LENGTH] = known.length
     return new
+
+
+def _bounded(node: exp.Expr, to: exp.Expr) -> exp.Expr:
+    """Text cut off at the length of its type, which only a cast of PostgreSQL does by itself."""
+    length = to.meta.get(_LENGTH)
+    return node if length is None else exp.func("left", node, exp.Literal.number(length))
 
 
 def _converted(node: exp.Convert, type_name: Callable[[SqlType], str], dialect: str) -> exp.Expr:
@@ -227,32 +269,65 @@ _ISO_STYLES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _is_text(node: exp.Expr, type_of_column: TypeOf) -> bool:
-    """Whether + puts it together with other text rather than adds it."""
-    if isinstance(node, exp.Paren | exp.Alias):
-        return _is_text(node.this, type_of_column)
-    if isinstance(node, exp.Substring):
-        return _is_text(node.this, type_of_column)
-    if isinstance(node, exp.Literal | exp.National):
-        return isinstance(node, exp.National) or bool(node.is_string)
-    if isinstance(node, exp.DPipe):
-        return True
+def _joins_text(node: exp.Add, type_of_column: TypeOf) -> bool:
+    """Whether + puts text together: one side is text, and the other one too as far as can be known."""
+    kinds = [_kind(side, type_of_column) for side in (node.this, node.expression)]
+    return _TEXT in kinds and _OTHER not in kinds
+
+
+_TEXT, _OTHER, _UNKNOWN = "text", "other", "unknown"
+# Expressions that have the kind of what they are made of.
+_OF_THEIR_OWN = (
+    exp.Paren, exp.Alias, exp.Substring, exp.Max, exp.Min, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue,
+    exp.Window, exp.Nullif, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls,
+)  # fmt: skip
+
+
+def _kind(node: exp.Expr, type_of_column: TypeOf) -> str:
+    """Whether a value is text, something else, or of a type that is not known."""
+    if isinstance(node, _OF_THEIR_OWN):
+        return _kind(node.this, type_of_column)
+    if isinstance(node, exp.Literal):
+        return _TEXT if node.is_string else _OTHER
+    if isinstance(node, exp.National | exp.DPipe | exp.GroupConcat):
+        return _TEXT
     if isinstance(node, exp.Null):
-        return True
+        return _UNKNOWN
     if isinstance(node, exp.Add):
-        return _is_text(node.this, type_of_column) and _is_text(node.expression, type_of_column)
+        return _TEXT if _joins_text(node, type_of_column) else _OTHER
     if isinstance(node, exp.Cast | exp.TryCast | exp.Convert):
         to = node.this if isinstance(node, exp.Convert) else node.args["to"]
-        name = str(to.sql("tsql")).lower()
-        return name.startswith(("varchar", "nvarchar", "char", "nchar", "sysname", "text", "string"))
+        return _TEXT if _is_text_type(str(to.sql("tsql"))) else _OTHER
+    if isinstance(node, exp.Case):
+        choices = [each.args["true"] for each in node.args["ifs"]]
+        return _common([*choices, node.args.get("default")], type_of_column)
+    if isinstance(node, exp.If):
+        return _common([node.args["true"], node.args.get("false")], type_of_column)
     if isinstance(node, exp.Coalesce):
-        return _is_text(node.this, type_of_column)
+        return _common([node.this, *node.expressions], type_of_column)
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+        return _common(node.this.expressions[:1], type_of_column)
     if isinstance(node, exp.Column):
-        return (type_of_column(node) or "").lower().startswith(_TEXTS)
-    if isinstance(node, exp.Anonymous) and node.name in ("to_char", "date_format"):
-        return True
+        type_ = type_of_column(node)
+        return _UNKNOWN if not type_ else _TEXT if _is_text_type(type_) else _OTHER
+    if isinstance(node, exp.Anonymous) and node.name in TEXT_CALLS:
+        return _TEXT
     call = call_of(node)
-    return call is not None and call[0] in _TEXT_CALLS
+    return _TEXT if call is not None and call[0] in _TEXT_CALLS else _OTHER
+
+
+def _common(nodes: Sequence[exp.Expr | None], type_of_column: TypeOf) -> str:
+    """The kind of a choice: that of the first one that is known."""
+    kinds = [_kind(node, type_of_column) for node in nodes if node is not None]
+    return next((kind for kind in kinds if kind != _UNKNOWN), _UNKNOWN)
+
+
+def _is_text_type(name: str) -> bool:
+    return name.lower().startswith((*_TEXTS, "sysname"))
+
+
+def _is_text(node: exp.Expr, type_of_column: TypeOf) -> bool:
+    return _kind(node, type_of_column) == _TEXT
 
 
 def _as_boolean(node: exp.Expr, type_of_column: TypeOf) -> None:
@@ -289,120 +364,3 @@ def boolean_of(node: object) -> exp.Boolean | None:
     if text in ("true", "false"):
         return exp.Boolean(this=text == "true")
     return exp.Boolean(this=int(text) != 0) if text.isdigit() else None
-
-
-def _call(name: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr | None:
-    copies = [argument.copy() for argument in arguments]
-    match name:
-        case "DATEPART" | "YEAR" | "MONTH" | "DAY":
-            part, source = (arguments[0].name, copies[1]) if name == "DATEPART" else (name, copies[0])
-            return _date_part(unit(part), source, dialect)
-        case "DATEDIFF" | "DATEDIFF_BIG":
-            return _boundaries(unit(arguments[0].name), copies[1], copies[2], dialect)
-        case "DATEADD":
-            return _added(unit(arguments[0].name), copies[1], copies[2], dialect)
-        case "NEWID":
-            name = "gen_random_uuid" if dialect == "postgres" else "uuid"
-            return exp.Anonymous(this=name)
-        case "SYSDATETIME" | "SYSDATETIMEOFFSET":  # only in defaults: elsewhere they are evaluated once
-            return exp.CurrentTimestamp()
-        case "SYSUTCDATETIME" | "GETUTCDATE":
-            now = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=exp.Literal.string("UTC"))
-            return exp.Paren(this=now)
-        case "SUSER_SNAME" | "SUSER_NAME" | "SYSTEM_USER" | "USER_NAME" | "ORIGINAL_LOGIN":
-            return exp.CurrentUser()
-        case "CHAR":
-            return exp.Anonymous(this="chr", expressions=copies)
-    return None
-
-
-_PARTS: Mapping[str, str] = {
-    "year": "YEAR", "quarter": "QUARTER", "month": "MONTH", "day": "DAY", "hour": "HOUR", "minute": "MINUTE",
-    "second": "SECOND", "dayofyear": "DOY", "weekday": "DOW",
-}  # fmt: skip
-
-
-def _date_part(part: str, source: exp.Expr, dialect: str) -> exp.Expr:
-    if part not in _PARTS:
-        raise sql_error(50040, f"DATEPART({part}) of a column", f"Supported are {', '.join(_PARTS)}.")
-    extract = exp.Extract(this=exp.Var(this=_PARTS[part]), expression=source)
-    extract.meta["said"] = True
-    whole: exp.Expr = exp.func("floor", extract) if part == "second" else extract
-    if part == "weekday" and dialect == "postgres":  # Sunday is 1 for T-SQL and Spark
-        whole = exp.Add(this=extract, expression=exp.Literal.number(1))
-    return _said_cast(whole, "int", dialect)
-
-
-def _said_cast(node: exp.Expr, name: str, dialect: str) -> exp.Expr:
-    type_ = exp.DataType.build(name, dialect=dialect)
-    type_.meta["said"] = True
-    return exp.Cast(this=node, to=type_)
-
-
-_SECONDS: Mapping[str, int] = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-
-
-def _boundaries(part: str, start: exp.Expr, end: exp.Expr, dialect: str) -> exp.Expr:
-    """DATEDIFF counts boundaries that are crossed, so both ends are cut down to the part first."""
-    if part in _MONTHS:
-        return _months_between(_MONTHS[part], start, end, dialect)
-    if part not in _SECONDS:
-        known = ", ".join((*_SECONDS, *_MONTHS))
-        raise sql_error(50040, f"DATEDIFF({part}) of columns", f"Supported are {known}.")
-    ends = [
-        exp.Anonymous(
-            this="date_trunc", expressions=[exp.Literal.string(part), _said_cast(each, "timestamp", dialect)]
-        )
-        for each in (start, end)
-    ]
-    if dialect == "postgres":
-        difference = exp.Paren(this=exp.Sub(this=ends[1], expression=ends[0]))
-        seconds: exp.Expr = exp.Extract(this=exp.Var(this="EPOCH"), expression=difference)
-    else:
-        seconds = exp.Paren(
-            this=exp.Sub(
-                this=exp.Anonymous(this="unix_timestamp", expressions=[ends[1]]),
-                expression=exp.Anonymous(this="unix_timestamp", expressions=[ends[0]]),
-            )
-        )
-    quotient = exp.Div(this=seconds, expression=exp.Literal.number(_SECONDS[part]), typed=False, safe=False)
-    return _said_cast(exp.Paren(this=quotient), "bigint", dialect)
-
-
-_MONTHS: Mapping[str, tuple[tuple[str, int], ...]] = {
-    "month": (("YEAR", 12), ("MONTH", 1)),
-    "quarter": (("YEAR", 4), ("QUARTER", 1)),
-    "year": (("YEAR", 1),),
-}
-
-
-def _months_between(
-    parts: tuple[tuple[str, int], ...], start: exp.Expr, end: exp.Expr, dialect: str
-) -> exp.Expr:
-    """The difference of what the calendar says, each part by its weight."""
-    terms = []
-    for name, weight in parts:
-        ends = []
-        for each in (end, start):
-            moment = _said_cast(each.copy(), "timestamp", dialect)
-            extract = exp.Extract(this=exp.Var(this=name), expression=moment)
-            extract.meta["said"] = True
-            ends.append(extract)
-        difference = exp.Paren(this=exp.Sub(this=ends[0], expression=ends[1]))
-        terms.append(exp.Mul(this=difference, expression=exp.Literal.number(weight)))
-    total: exp.Expr = terms[0]
-    for term in terms[1:]:
-        total = exp.Add(this=total, expression=term)
-    return _said_cast(exp.Paren(this=total), "int", dialect)
-
-
-def _added(part: str, count: exp.Expr, source: exp.Expr, dialect: str) -> exp.Expr:
-    if part not in ("year", "month", "day", "week", "hour", "minute", "second"):
-        raise sql_error(50040, f"DATEADD({part}) of a column", "Supported are year to second.")
-    if dialect == "spark":
-        return exp.Anonymous(this="timestampadd", expressions=[exp.Var(this=part.upper()), count, source])
-    interval = exp.Mul(
-        this=exp.Paren(this=count),
-        expression=exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this=part.upper())),
-    )
-    return exp.Paren(this=exp.Add(this=source, expression=interval))

@@ -26,8 +26,18 @@ class ScriptSession:
         self._engine = engine
         self._sink = sink
         self._stop = Event()
-        self._interpreter = Interpreter(
-            engine, database, sink, principal, sleep=self._sleep, stopped=lambda: self._stop.is_set()
+        self._user = engine.user()
+        self._is_own = principal == self._user.reads_as
+        self._interpreter = self._made(database, principal)
+
+    def _made(self, database: str, principal: str | None) -> Interpreter:
+        return Interpreter(
+            self._engine,
+            database,
+            self._sink,
+            principal,
+            sleep=self._sleep,
+            stopped=lambda: self._stop.is_set(),
         )
 
     @property
@@ -38,16 +48,27 @@ class ScriptSession:
     def run(self, script: str, stop: Event) -> None:
         """Runs the script's batches; errors go to the sink. Ends early once ``stop`` is set."""
         self._stop = stop
+        self._follow_user()
         for batch in batches(script):
             if stop.is_set():
                 break
             try:
-                self._interpreter.run(batch)
+                self._interpreter.run_recorded(batch)
             except Exception:
                 if not stop.is_set():  # what is interrupted fails in many ways; to its user it was canceled
                     raise
         if stop.is_set():
             self._sink.message(Message(0, 0, 1, STOPPED))
+
+    def _follow_user(self) -> None:
+        """Another role or principal is another session: what was open had the rights of before."""
+        user = self._engine.user()
+        if user == self._user:
+            return
+        self._user = user
+        self._interpreter.close()
+        if self._is_own:
+            self._interpreter = self._made(self.database, user.reads_as)
 
     def cancel(self) -> None:
         """After ``stop`` was set, from another thread: ends the statement that runs now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,6 +10,8 @@ from sqlglot import exp
 from engine.sources.sql_session import SourceRelation
 from engine.tsql.evaluation import Evaluator
 from engine.tsql.folding import folded, source_literal
+from engine.tsql.joined_changes import delete_from, name_target, update_from
+from engine.tsql.mask_calls import mask_functions
 from engine.tsql.messages import sql_error
 from engine.tsql.names import (
     COLUMNS,
@@ -23,17 +25,24 @@ from engine.tsql.names import (
     table_name,
     tables_of,
 )  # fmt: skip
+from engine.tsql.output_clause import into_of, name_output
+from engine.tsql.partial_changes import choose_rows
 from engine.tsql.rewriting import boolean_of, generated, postgres_type, rewritten
 
 DIALECT = "postgres"
+_OUTPUT = '"highwater output"'
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Statements to run in order; the last one gives rows where ``returns_rows``."""
+    """Statements to run in order; the last one gives rows where ``returns_rows``.
+
+    shows_old_and_new: whether RETURNING names old or new rows, as PostgreSQL 18 does.
+    """
 
     statements: tuple[str, ...]
     returns_rows: bool = False
+    shows_old_and_new: bool = False
 
 
 class SourceTranslator:
@@ -54,18 +63,26 @@ class SourceTranslator:
     def modification(self, tree: exp.Expr) -> SourceText:
         """INSERT, UPDATE, DELETE, MERGE, SELECT … INTO."""
         copy = folded(tree.copy(), self._evaluator, source_literal)
+        mask_functions(copy, self._evaluator)
         if isinstance(copy, exp.Select):
             return self._into(copy)
         if isinstance(copy, exp.Update):
-            copy = _update_from(copy)
+            update_from(copy, self._key)
         elif isinstance(copy, exp.Delete):
-            copy = _delete_from(copy)
-        returning = _returning(copy)
+            delete_from(copy, self._key)
+        choose_rows(copy, self._key)
+        into = into_of(copy)
         self._name(copy)
+        name_target(copy)
+        returns = copy.args.get("returning") is not None
+        is_new = returns and name_output(copy)
         _boolean_values(copy)
         if isinstance(copy, exp.Insert):
             _name_insert_columns(copy)
-        return SourceText((self._text(copy),), returning)
+        text = self._text(copy)
+        if into is not None:
+            text = f"WITH {_OUTPUT} AS ({text}) INSERT INTO {self._written(into)} SELECT * FROM {_OUTPUT}"
+        return SourceText((text,), returns and into is None, is_new)
 
     def definition(self, tree: exp.Expr) -> SourceText:
         """CREATE, ALTER, DROP, TRUNCATE."""
@@ -94,6 +111,24 @@ class SourceTranslator:
         return chosen(self._relations([name]), schema, name)
 
     # Steps
+
+    def _key(self, table: exp.Table) -> Sequence[str]:
+        """The primary key of a table that is changed; empty where it has none or is not there."""
+        relation = self.relation(*table_name(table))
+        return () if relation is None else relation.key
+
+    def _written(self, target: exp.Table | exp.Schema) -> str:
+        """A table that is written to, with its columns if they are listed. Raises 207, 208."""
+        table = target.this if isinstance(target, exp.Schema) else target
+        relation = self.relation(*table_name(table))
+        if relation is None:
+            raise sql_error(208, table_name(table)[1])
+        name_table(table, relation)
+        for identifier in target.expressions if isinstance(target, exp.Schema) else ():
+            if (found := column_name(table.meta[COLUMNS], identifier.name)) is None:
+                raise sql_error(207, identifier.name)
+            identifier.set("this", found[0])
+        return target.sql(DIALECT, identify=True)
 
     def _name(self, tree: exp.Expr) -> None:
         names = sorted({table_name(table)[1] for table in tables_of(tree)})
@@ -135,6 +170,9 @@ class SourceTranslator:
         matches = [known for known in self.schemas if known.lower() == schema.lower()]
         return schema if schema in matches or not matches else matches[0]
 
+    type_asked: Callable[[str], str] = staticmethod(lambda query: "text")
+    """Answers a query for the name of a type. Set by the session; without one every type is text."""
+
     schemas: Sequence[str] = ()
     """Names of schemas of the source, as they are now."""
 
@@ -160,8 +198,35 @@ class SourceTranslator:
         self._references(schema)
         for node in tree.find_all(exp.Identifier):
             node.set("quoted", True)
-        definition = ", ".join(self._text(each) for each in schema.expressions)
+        plain = {
+            each.name: each.args["kind"].copy()
+            for each in schema.expressions
+            if isinstance(each, exp.ColumnDef) and each.args.get("kind") is not None
+        }
+        types = {name: self._text(kind) for name, kind in plain.items()}
+        definition = ", ".join(
+            self._computed(each, types) if is_computed(each) else self._text(each)
+            for each in schema.expressions
+        )
         return SourceText((f"CREATE {'TEMPORARY ' if temporary else ''}TABLE {target} ({definition})",))
+
+    def _computed(self, column: exp.Expr, types: Mapping[str, str]) -> str:
+        """A computed column. The source keeps its values whether PERSISTED or not, and wants its type."""
+        computed = column.find(exp.ComputedColumnConstraint)
+        assert computed is not None
+        row = exp.Table(this=exp.to_identifier("row", quoted=True))
+        row.meta[COLUMNS] = {name.lower(): (name, type_) for name, type_ in types.items()}
+        query = folded(exp.select(computed.this.copy()).from_(row), self._evaluator, source_literal)
+        name_columns(query)
+        value = self._text(query).removeprefix("SELECT ").removesuffix(' FROM "row"')
+        nulls = ", ".join(
+            f"CAST(NULL AS {type_}) AS {exp.to_identifier(name, quoted=True).sql(DIALECT)}"
+            for name, type_ in types.items()
+        )
+        asked = f'SELECT pg_catalog.pg_typeof({value}) FROM (SELECT {nulls}) AS "row"'
+        name = exp.to_identifier(column.name, quoted=True).sql(DIALECT)
+        not_null = " NOT NULL" if computed.args.get("not_null") else ""
+        return f"{name} {self.type_asked(asked)} GENERATED ALWAYS AS ({value}) STORED{not_null}"
 
     def _references(self, schema: exp.Schema) -> None:
         for table in list(schema.find_all(exp.Table)):
@@ -216,103 +281,17 @@ class SourceTranslator:
         return f"DROP INDEX {'IF EXISTS ' if tree.args.get('exists') else ''}{schema}.{name}"
 
 
+def is_computed(column: exp.Expr) -> bool:
+    """Whether CREATE TABLE has it computed."""
+    return isinstance(column, exp.ColumnDef) and column.find(exp.ComputedColumnConstraint) is not None
+
+
 def _name_common_tables(tree: exp.Expr) -> None:
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and is_own(table):
             for clause in tree.find_all(exp.CTE):
                 if clause.alias.lower() == table.name.lower():
                     table.set("this", exp.to_identifier(clause.alias, quoted=True))
-
-
-def _returning(tree: exp.Expr) -> bool:
-    """OUTPUT: of INSERT the inserted, of DELETE the deleted row, as RETURNING has them."""
-    clause = tree.args.get("returning")
-    if clause is None:
-        return False
-    allowed = {exp.Insert: "inserted", exp.Delete: "deleted"}.get(type(tree))  # type: ignore[arg-type]
-    if clause.args.get("into") or (
-        isinstance(tree, exp.Update) and allowed is None and not _only_new(clause)
-    ):
-        raise sql_error(
-            50040, "OUTPUT of this form", "Supported are OUTPUT inserted.… and, in DELETE, deleted.…."
-        )
-    for column in clause.find_all(exp.Column):
-        if column.table.lower() not in ("", allowed or "inserted"):
-            raise sql_error(50040, f"OUTPUT {column.sql('tsql')}", "Use inserted.… or, in DELETE, deleted.….")
-        column.set("table", None)
-    return True
-
-
-def _only_new(clause: exp.Expr) -> bool:
-    return all(column.table.lower() == "inserted" for column in clause.find_all(exp.Column))
-
-
-def _update_from(tree: exp.Update) -> exp.Update:
-    """``UPDATE a SET … FROM t AS a JOIN u ON …``: the target leaves FROM, its join becomes a condition."""
-    source = tree.args.get("from_")
-    if source is not None:
-        target, rest, conditions = _target_in_from(tree.this, source.this)
-        tree.set("this", target)
-        tree.set("from_", exp.From(this=rest) if rest is not None else None)
-        for condition in conditions:
-            tree.where(condition, copy=False)
-    for assignment in tree.expressions:
-        if isinstance(assignment.this, exp.Column):
-            assignment.this.set("table", None)
-    return tree
-
-
-def _delete_from(tree: exp.Delete) -> exp.Delete:
-    """``DELETE a FROM t AS a JOIN u ON …``: the same with USING."""
-    targets = tree.args.get("tables")
-    if targets and not isinstance(tree.this, exp.Expr):  # DELETE t, without FROM
-        tree.set("this", targets[0])
-        tree.set("tables", None)
-    elif targets:
-        target, rest, conditions = _target_in_from(targets[0], tree.this)
-        tree.set("tables", None)
-        tree.set("this", target)
-        if rest is not None:
-            tree.set("using", [rest])
-        for condition in conditions:
-            tree.where(condition, copy=False)
-    return tree
-
-
-def _target_in_from(target: exp.Expr, first: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, list[exp.Expr]]:
-    """The target's table with its alias, what is left of FROM, and the conditions of its joins."""
-    joins = list(first.args.get("joins") or ())
-    first.set("joins", None)
-    tables = [first, *(join.this for join in joins)]
-    index = next((i for i, table in enumerate(tables) if _is_same(table, target)), None)
-    if index is None:
-        return target, _joined(first, joins), []
-    for join in joins:
-        if join.side or (join.kind or "").upper() not in ("", "INNER", "CROSS") or join.args.get("using"):
-            raise sql_error(50040, "An outer join in UPDATE or DELETE", "Use a condition with EXISTS.")
-    conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
-    rest = [table for i, table in enumerate(tables) if i != index]
-    if not rest:
-        return tables[index], None, conditions
-    return (
-        tables[index],
-        _joined(rest[0], [exp.Join(this=each, kind="CROSS") for each in rest[1:]]),
-        conditions,
-    )
-
-
-def _joined(first: exp.Expr, joins: list[exp.Join]) -> exp.Expr:
-    if joins:
-        first.set("joins", joins)
-    return first
-
-
-def _is_same(table: exp.Expr, target: exp.Expr) -> bool:
-    if not isinstance(table, exp.Table) or not isinstance(target, exp.Table):
-        return False
-    if not target.db and table.alias:
-        return bool(table.alias.lower() == target.name.lower())
-    return table_name(table) == table_name(target)
 
 
 def _boolean_values(tree: exp.Expr) -> None:

@@ -22,11 +22,15 @@ from engine.tsql.conversion import convert
 from engine.tsql.dialect import variable
 from engine.tsql.evaluation import Evaluator, call_of, session_function
 from engine.tsql.folding import folded, spark_literal
+from engine.tsql.mask_calls import bit_set, ordinal_call, ordinal_of_rows
 from engine.tsql.messages import SqlError, from_engine, sql_error
 from engine.tsql.msdb_names import MSDB
-from engine.tsql.names import COLUMNS, column_type, is_own, table_name
+from engine.tsql.names import COLUMNS, ColumnType, column_type, is_own, query_columns, table_name
 from engine.tsql.objects import catalog_names
+from engine.tsql.query_forms import place_values, unite_values
+from engine.tsql.refusals import of_spark
 from engine.tsql.rewriting import BOOLEAN, generated, rewritten, spark_type
+from engine.tsql.typed_forms import MOMENT
 from engine.tsql.types import DATETIME, INT, LSN, MASK, MAX, TEXT, SqlType, Value, parse_type
 
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ SOURCE_ROWS = 1_000_000
 """Rows of a source table that a query over change data can take along: they travel to Spark."""
 _LSN_NAMES = frozenset({START_LSN, END_LSN, SEQVAL, CDC_STARTLSN, CDC_SEQVAL})
 _FUNCTION = re.compile(r"fn_cdc_get_(all|net)_changes_(.+)", re.IGNORECASE | re.DOTALL)
-_WRAPPER = re.compile(r"fn_(all|net)_changes_(.+)", re.IGNORECASE | re.DOTALL)
 _FLAGS = frozenset({"FN_CDC_IS_BIT_SET", "FN_CDC_HAS_COLUMN_CHANGED"})
 _LAKE_TYPES: Mapping[str, SqlType] = {
     "string": TEXT,
@@ -128,6 +131,8 @@ class SparkTranslator:
         self._place = place
         self._evaluator = evaluator
         self._query = query
+        self._source_types: dict[str, Mapping[str, str]] = {}
+        """Of views of change data: types of captured columns in the source's words, names in lower case."""
 
     def run(self, tree: exp.Expr) -> Answer:
         """The query's rows; views must be closed after them. Raises SqlError, CdcError."""
@@ -135,6 +140,8 @@ class SparkTranslator:
 
         copy = tree.copy()
         join_functions(copy)
+        unite_values(copy)
+        place_values(copy)
         for table in list(copy.find_all(exp.Table)):
             if not is_own(table):
                 self._name(table)
@@ -146,7 +153,8 @@ class SparkTranslator:
         try:
             columns, rows = self._query.run(text)
         except StatementFailed as failure:
-            raise refused(failure.condition, failure.subject, failure.text) from failure
+            subject = failure.subject or _first_column(tree)
+            raise of_spark(failure.condition, subject, failure.text) from failure
         return Answer(_result_columns(copy, columns), _checked(rows))
 
     def _name(self, table: exp.Table) -> None:
@@ -158,7 +166,11 @@ class SparkTranslator:
         table.set("this", exp.to_identifier(view, quoted=True))
         for part in ("db", "catalog", "hints"):
             table.set(part, None)
-        table.meta[COLUMNS] = {name.lower(): (name, str(type_)) for name, type_ in columns}
+        known = self._source_types.get(view, {})
+        table.meta[COLUMNS] = {
+            name.lower(): (name, ColumnType.of(str(type_), known.get(name.lower())))
+            for name, type_ in columns
+        }
 
     def _view(self, table: exp.Table) -> tuple[str, Sequence[tuple[str, SqlType]]]:
         schema, name = table.db.lower(), table.name
@@ -201,7 +213,7 @@ class SparkTranslator:
         instance = self.instance(name.lower().removesuffix("_ct")) if name.lower().endswith("_ct") else None
         if instance is None:
             raise sql_error(208, f"cdc.{name}")
-        return self._frame(engine.change_table(database, instance))
+        return self._frame(engine.change_table(database, instance), instance)
 
     def _snapshots(self, name: str) -> tuple[str, Sequence[tuple[str, SqlType]]]:
         """A table of the data collector: of every database for the home's owner, of this one for others."""
@@ -217,10 +229,24 @@ class SparkTranslator:
             return None
         return instance_name(self._place.engine, database.name, name)
 
-    def _frame(self, frame: DataFrame) -> tuple[str, Sequence[tuple[str, SqlType]]]:
-        """A frame with columns as the query functions name them."""
+    def _frame(
+        self, frame: DataFrame, capture_instance: str | None = None
+    ) -> tuple[str, Sequence[tuple[str, SqlType]]]:
+        """A frame with columns as the query functions name them; whose changes it has, if any's."""
         columns = [(name, _column_type(name, lake_type)) for name, lake_type in frame.dtypes]
-        return self._query.view(frame, [name for name, _ in columns], tuple(_LSN_NAMES)), columns
+        view = self._query.view(frame, [name for name, _ in columns], tuple(_LSN_NAMES))
+        if capture_instance is not None:
+            self._source_types[view] = self._captured(capture_instance)
+        return view, columns
+
+    def _captured(self, capture_instance: str) -> Mapping[str, str]:
+        instances = self._place.engine.help_change_data_capture(self._place.database)
+        return {
+            column.column_name.lower(): column.column_type
+            for each in instances
+            if each.capture_instance == capture_instance
+            for column in each.columns
+        }
 
     def _function(self, table: exp.Table) -> tuple[str, Sequence[tuple[str, SqlType]]]:
         arguments = [self._evaluator.value(each) for each in table.this.expressions]
@@ -233,7 +259,8 @@ class SparkTranslator:
             ask = engine.get_all_changes if match[1].lower() == "all" else engine.get_net_changes
             low, high = (lsn_of(argument) for argument in arguments[:2])
             option = _option(arguments[2])
-            return self._frame(ask(database, instance, low, high, option, self._place.principal))
+            frame = ask(database, instance, low, high, option, self._place.principal)
+            return self._frame(frame, instance)
         if wrapper is None:
             raise sql_error(208, f"{table.db}.{name}" if table.db else name)
         if len(arguments) != 3:
@@ -251,7 +278,7 @@ class SparkTranslator:
             update_flag_list=wrapper.update_flag_list,
             principal=self._place.principal,
         )
-        return self._frame(frame)
+        return self._frame(frame, wrapper.capture_instance)
 
     def _source(self, table: exp.Table) -> tuple[str, Sequence[tuple[str, SqlType]]]:
         """A source table, carried over."""
@@ -273,7 +300,7 @@ class SparkTranslator:
     # CDC functions of rows
 
     def _row_functions(self, tree: exp.Expr) -> exp.Expr:
-        for node in list(tree.find_all(exp.Dot)):
+        for node in reversed(list(tree.find_all(exp.Dot))):  # inner ones first
             call = call_of(node)
             name = None if call is None else session_function(call[0])
             if call is None or name is None:
@@ -282,6 +309,7 @@ class SparkTranslator:
                 raise sql_error(50040, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
             new = self._row_function(name, call[1])
             new.meta[BOOLEAN] = name in _FLAGS
+            new.meta[MOMENT] = name == "FN_CDC_MAP_LSN_TO_TIME"
             node.replace(new)
         return tree
 
@@ -300,16 +328,34 @@ class SparkTranslator:
     def _row_function(self, name: str, arguments: list[exp.Expr]) -> exp.Expr:
         match name:
             case "FN_CDC_IS_BIT_SET":
-                return _bit_set(arguments[0].copy(), arguments[1].copy())
+                return bit_set(arguments[0].copy(), arguments[1].copy())
             case "FN_CDC_HAS_COLUMN_CHANGED":
-                ordinal = self._evaluator.value(_ordinal_call(arguments))
-                return _bit_set(spark_literal(ordinal), arguments[2].copy())
+                position = self._ordinal(arguments)
+                return bit_set(position, arguments[2].copy())
+            case "FN_CDC_GET_COLUMN_ORDINAL":
+                return self._ordinal(arguments)
             case "FN_CDC_MAP_LSN_TO_TIME":
                 frame = self._place.engine.lsn_time_mapping(self._place.database)
                 names = [column for column, _ in MAPPING_COLUMNS]
                 view = self._query.view(frame.select(*names), names, ("start_lsn", "tran_begin_lsn"))
-                return _mapped_time(view, arguments[0].copy())
+                lsn = arguments[0]
+                if isinstance(lsn, exp.Max | exp.Min):  # Spark looks nothing up by what it adds up
+                    of_row = [_mapped_time(view, lsn.this.copy()), lsn.this.copy()]
+                    name = "max_by" if isinstance(lsn, exp.Max) else "min_by"
+                    return exp.Anonymous(this=name, expressions=of_row)
+                return _mapped_time(view, lsn.copy())
         raise sql_error(50040, f"sys.{name.lower()} of a column", "Give a variable or a constant.")
+
+    def _ordinal(self, arguments: list[exp.Expr]) -> exp.Expr:
+        """The ordinal of the column that the first two arguments name, in this or in each row."""
+        if not any(map(_has_column, arguments[:2])):
+            return spark_literal(self._evaluator.value(ordinal_call(arguments)))
+        known = [
+            (instance.capture_instance, column.column_name, column.column_ordinal)
+            for instance in self._place.engine.help_change_data_capture(self._place.database)
+            for column in instance.columns
+        ]
+        return ordinal_of_rows(arguments[0], arguments[1], known)
 
 
 def instance_name(engine: Engine, database: str, name: str) -> str | None:
@@ -325,21 +371,6 @@ def lsn_of(value: Value) -> Lsn | None:
     return None if raw is None else Lsn(raw)  # type: ignore[arg-type]
 
 
-def refused(condition: str, subject: str, text: str) -> SqlError:
-    """What Spark says of a statement, as T-SQL says it."""
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        return sql_error(207, subject.rpartition("`.`")[2].strip("`"))
-    if condition.startswith("AMBIGUOUS_REFERENCE"):
-        return sql_error(209, subject)
-    if condition.startswith("DIVIDE_BY_ZERO") or condition.startswith("REMAINDER_BY_ZERO"):
-        return sql_error(8134)
-    if condition.startswith("SCALAR_SUBQUERY_TOO_MANY_ROWS"):
-        return sql_error(512)
-    if condition.startswith("CAST_INVALID_INPUT"):
-        return sql_error(245, "nvarchar", subject, "the type asked for")
-    return sql_error(50042, text)
-
-
 def denied(name: str, database: str) -> SqlError:
     """Error 229 on an object of schema cdc or sys."""
     schema, _, object_name = name.rpartition(".")
@@ -352,9 +383,14 @@ def _checked(rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     try:
         yield from rows
     except StatementFailed as failure:
-        raise refused(failure.condition, failure.subject, failure.text) from failure
+        raise of_spark(failure.condition, failure.subject, failure.text) from failure
     except CdcError as error:
         raise from_engine(error) from error
+
+
+def _first_column(tree: exp.Expr) -> str:
+    """Of a query that does not group, the first column that stands outside of an aggregate."""
+    return next((each.name for each in tree.find_all(exp.Column) if not each.find_ancestor(exp.AggFunc)), "")
 
 
 def _plain(value: Any) -> Any:
@@ -369,37 +405,6 @@ def _plain(value: Any) -> Any:
 
 def _option(value: Value) -> str:
     return "" if value.is_null else str(convert(value, TEXT).value)
-
-
-def _ordinal_call(arguments: list[exp.Expr]) -> exp.Expr:
-    function = exp.Anonymous(
-        this="fn_cdc_get_column_ordinal", expressions=[each.copy() for each in arguments[:2]]
-    )
-    return exp.Dot(this=exp.to_identifier("sys"), expression=function)
-
-
-def _bit_set(position: exp.Expr, mask: exp.Expr) -> exp.Expr:
-    """fn_cdc_is_bit_set of a mask column: ordinal 1 is the lowest bit of the last byte; 0 beyond the mask."""
-    if isinstance(position, exp.Null):
-        return exp.false()
-    if not (isinstance(position, exp.Literal) and str(position.this).isdigit()):
-        raise sql_error(
-            50040, "fn_cdc_is_bit_set with a position from a column", "Give a variable or a constant."
-        )
-    ordinal = int(str(position.this))
-    if ordinal < 1:
-        return exp.false()
-    digits = exp.func("hex", mask)
-    byte, bit = divmod(ordinal - 1, 8)
-    # From the right: two digits are a byte. Beyond the mask the text is empty, and its number NULL.
-    end = exp.Sub(this=exp.func("length", digits), expression=exp.Literal.number(2 * byte + 1))
-    pair = exp.Anonymous(this="substring", expressions=[digits.copy(), end, exp.Literal.number(2)])
-    number = exp.Anonymous(this="conv", expressions=[pair, exp.Literal.number(16), exp.Literal.number(10)])
-    whole = exp.Cast(this=number, to=exp.DataType.build("int"))
-    masked = exp.BitwiseAnd(this=whole, expression=exp.Literal.number(1 << bit))
-    inside = exp.GT(this=exp.func("length", digits.copy()), expression=exp.Literal.number(2 * byte))
-    is_set = exp.NEQ(this=exp.Paren(this=masked), expression=exp.Literal.number(0))
-    return exp.func("if", inside, is_set, exp.false())
 
 
 def _mapped_time(view: str, lsn: exp.Expr) -> exp.Expr:
@@ -420,7 +425,7 @@ def _whole_division(tree: exp.Expr) -> None:
 
 
 def _is_whole(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Paren | exp.Neg | exp.Sum | exp.Max | exp.Min):
+    if isinstance(node, exp.Paren | exp.Neg | exp.Sum | exp.Max | exp.Min | exp.Avg):
         return _is_whole(node.this)
     if isinstance(node, exp.Literal):
         return not node.is_string and str(node.this).isdigit()
@@ -476,6 +481,7 @@ def _result_columns(tree: exp.Expr, columns: Sequence[tuple[str, str]]) -> tuple
         if len(expressions) == len(columns) and not any(each.is_star for each in expressions)
         else []
     )
+    own = query_columns(tree) if isinstance(tree, exp.Select) else {}
     found = []
     for index, (name, lake_type) in enumerate(columns):
         origin = _origin(placed[index], declared) if placed else declared.get(name.lower())
@@ -486,7 +492,8 @@ def _result_columns(tree: exp.Expr, columns: Sequence[tuple[str, str]]) -> tuple
             type_ = INT
         unnamed = bool(placed) and not has_name(placed[index])
         label = "" if unnamed else name
-        found.append(ResultColumn(label, type_.name, type_.length, type_.precision, type_.scale))
+        captured = getattr(own.get(name.lower(), ("", ""))[1], "source_type", None)
+        found.append(ResultColumn(label, type_.name, type_.length, type_.precision, type_.scale, captured))
     return tuple(found)
 
 

@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from engine.errors import CdcError
 from engine.sources.sql_session import Answer, SourceRelation, SqlSession, StatementRefused
-from engine.tsql.messages import Message, SqlError, from_engine, sql_error
+from engine.tsql.messages import SqlError, from_engine, sql_error
+from engine.tsql.refusals import of_source
 
 _STATEMENT = "highwater_statement"
-_OWN_WORDS = re.compile(r"Msg (\d+), Level (\d+), State (\d+): (.*)", re.DOTALL)
 _ROWS_AT_ONCE = 500
-
-_ERRORS: Mapping[str, Callable[[StatementRefused], SqlError]] = {
-    "23505": lambda e: sql_error(2627, _with_detail(e)),
-    "23503": lambda e: sql_error(547, _with_detail(e)),
-    "23514": lambda e: sql_error(547, _with_detail(e)),
-    "23502": lambda e: sql_error(515, e.column, e.table),
-    "22012": lambda e: sql_error(8134),
-    "42P01": lambda e: sql_error(208, _quoted_in(e.text)),
-    "3F000": lambda e: sql_error(208, _quoted_in(e.text)),
-    "42703": lambda e: sql_error(207, _quoted_in(e.text)),
-    "42702": lambda e: sql_error(209, _quoted_in(e.text)),
-    "42P07": lambda e: sql_error(2714, _quoted_in(e.text)),
-    "42710": lambda e: sql_error(15023, _quoted_in(e.text)),
-    "42704": lambda e: sql_error(15151, "find", "principal or object", _quoted_in(e.text)),
-    "42P06": lambda e: sql_error(2714, _quoted_in(e.text)),
-    "22001": lambda e: sql_error(2628, e.text),
-    "22003": lambda e: sql_error(8115, "expression", "the column's type"),
-    "22007": lambda e: sql_error(241),
-    "22008": lambda e: sql_error(241),
-    "21000": lambda e: sql_error(512),
-    "40P01": lambda e: sql_error(1205, e.text),
-    "40001": lambda e: sql_error(1205, e.text),
-}
-
-
-def _with_detail(error: StatementRefused) -> str:
-    return f"{error.text}. {error.detail}".strip() if error.detail else f"{error.text}."
-
-
-def _quoted_in(text: str) -> str:
-    found = re.search(r'"(.+?)"', text)
-    return found[1] if found else text
 
 
 class SourceWork:
@@ -64,6 +31,8 @@ class SourceWork:
         self._saved: list[str] = []
         self._taken: Generator[Sequence[Any], None, None] | None = None
         self.isolation: str | None = None
+        self._within = False
+        """Whether what runs is part of a statement that keeps or undoes it all."""
         self.transactions = 0
         """@@TRANCOUNT."""
         self.doomed = False
@@ -114,8 +83,25 @@ class SourceWork:
         return count
 
     @contextmanager
+    def as_one(self) -> Iterator[None]:
+        """What runs within is one statement: all of it stays, or nothing does. Raises SqlError."""
+        session = self._ready()
+        with self._together(session, 2):
+            depth, self._within = self._within, True
+            try:
+                yield
+            finally:
+                self._within = depth
+
+    def load(self, table: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Rows into a table, its name quoted: all or none; how many they were. Raises SqlError."""
+        session = self._ready()
+        with self._together(session, 1):
+            return session.load(table, rows)
+
+    @contextmanager
     def _together(self, session: SqlSession, statements: int) -> Iterator[None]:
-        alone = self.transactions == 0 and statements > 1
+        alone = self.transactions == 0 and statements > 1 and not self._within
         try:
             if alone:
                 session.run("BEGIN")
@@ -298,17 +284,17 @@ class SourceWork:
         return self._session
 
     def _guard(self, session: SqlSession) -> None:
-        if self.transactions:
+        if self.transactions and not self._within:
             with self._as_errors():
                 session.run(f"SAVEPOINT {_STATEMENT}")
 
     def _keep(self, session: SqlSession) -> None:
-        if self.transactions:
+        if self.transactions and not self._within:
             with self._as_errors():
                 session.run(f"RELEASE SAVEPOINT {_STATEMENT}")
 
     def _undo(self, session: SqlSession) -> None:
-        if self.transactions:
+        if self.transactions and not self._within:
             with self._as_errors():
                 session.run(f"ROLLBACK TO SAVEPOINT {_STATEMENT}")
 
@@ -322,14 +308,7 @@ class SourceWork:
     def _error(self, error: StatementRefused | CdcError) -> SqlError:
         if isinstance(error, CdcError):
             return from_engine(error)
-        if own := _OWN_WORDS.fullmatch(error.text):
-            number, severity, state = (int(own[place]) for place in (1, 2, 3))
-            return SqlError(Message(number, severity, state, own[4], 0))
-        if error.sqlstate == "42501":
-            text = f"The permission was denied at the source, database '{self._database}': {error.text}."
-            return SqlError(Message(229, 14, 5, text, 0))
-        known = _ERRORS.get(error.sqlstate)
-        return sql_error(50042, _with_detail(error)) if known is None else known(error)
+        return of_source(error, self._database)
 
 
 def _savepoint(name: str) -> str:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
+import psutil
 import psycopg
 
+from engine.engine import Engine
+from engine.tsql.batches import batches
+from engine.tsql.interpreter import session
+from engine.tsql.output import CsvSink, JsonSink, TableSink
+from engine.tsql.sink import Sink
 from tests.running_home import RunningHome
 
 
@@ -75,3 +83,24 @@ class Console:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
+
+
+def held_while_written(engine: Engine, database: str, query: str) -> Iterator[list[int]]:
+    """For a table, JSON and CSV: the process's memory in bytes at each thousandth row of a query's result."""
+    sinks: list[Callable[[Callable[[str], None]], Sink]] = [
+        lambda write: TableSink(write, write),
+        JsonSink,
+        lambda write: CsvSink(write, write),
+    ]
+    for sink in sinks:
+        held: list[int] = []
+        written = count()
+
+        def write(text: str, held: list[int] = held, written: Iterator[int] = written) -> None:
+            if next(written) % 1000 == 0:
+                held.append(psutil.Process().memory_info().rss)
+
+        with session(engine, database, sink(write)) as interpreter:
+            for batch in batches(query):
+                interpreter.run(batch)
+        yield held

@@ -35,7 +35,7 @@ class Typed:
     def __init__(self) -> None:
         self.batches: list[Batch] = []
 
-    def run(self, batch: Batch) -> None:
+    def run_recorded(self, batch: Batch) -> None:
         self.batches.append(batch)
 
 

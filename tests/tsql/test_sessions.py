@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import count
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
@@ -18,12 +17,11 @@ from engine.errors import AgentNotRunning
 from engine.lake.tables import Lake
 from engine.runtime.home import Home
 from engine.sources.registry import Sources
+from engine.sources.sql_session import StatementRefused
 from engine.tsql.batches import batches
 from engine.tsql.interpreter import Interpreter
-from engine.tsql.interpreter import session as interpreting
-from engine.tsql.output import CsvSink, JsonSink, TableSink
-from engine.tsql.sink import Sink
-from tests.tsql.consoles import Outcome
+from engine.tsql.output import JsonSink
+from tests.tsql.consoles import Outcome, held_while_written
 
 
 def no_spark() -> Any:
@@ -201,6 +199,21 @@ def test_table_variables_outlive_a_rollback_but_not_their_batch(session: Session
     assert session.run("DECLARE @t TABLE (x int) SELECT COUNT(*) FROM @t").value == 0
 
 
+def test_rows_are_accumulated_in_variables(session: Session) -> None:
+    outcome = session.run(
+        "CREATE TABLE Parts (id int, name nvarchar(20)) INSERT Parts VALUES (1, 'a'), (2, 'b]'), (3, 'c')"
+        " DECLARE @all nvarchar(max), @sum int = 0, @last int"
+        " SELECT @all = COALESCE(@all + ', ', '') + QUOTENAME(name), @sum += id * 2, @last = id"
+        " FROM Parts WHERE name LIKE '[a-c]%' ORDER BY id DESC"
+        " PRINT CONCAT(@all, ' ', @sum, ' ', @last, ' ', @@ROWCOUNT)"
+        " SELECT @sum = @sum + COUNT(*) FROM Parts PRINT @sum"
+        " SELECT @sum = @sum + 1 FROM Parts WHERE id > 5 PRINT @sum"
+        " SELECT STUFF((SELECT ', ' + name FROM Parts ORDER BY id FOR XML PATH('')), 1, 2, '') AS n"
+    )
+    assert outcome.texts == ["[c], [b]]], [a] 12 1 3", "15", "15"]
+    assert outcome.rows == [["a, b], c"]]
+
+
 def test_dynamic_sql_has_parameters_and_no_variables_of_its_caller(session: Session) -> None:
     outcome = session.run(
         "DECLARE @n int, @s nvarchar(50) = N'SELECT @b = @a + MAX(id) FROM T'"
@@ -313,14 +326,73 @@ def test_results_have_types(session: Session) -> None:
 
 
 def test_nothing_of_a_batch_runs_whose_end_cannot_be_translated(session: Session) -> None:
-    outcome = session.run(
-        "DELETE T\n  UPDATE T SET name = 'x' OUTPUT deleted.name\nGO\nSELECT COUNT(*) FROM T"
-    )
+    outcome = session.run("DELETE T\n  SELECT TOP 50 PERCENT name FROM T\nGO\nSELECT COUNT(*) FROM T")
     assert outcome.errors == [50040]
-    assert outcome.of("error")[0]["text"].startswith("Line 2, column 3: OUTPUT")
+    assert outcome.of("error")[0]["text"].startswith("Line 2, column 3: TOP")
     assert outcome.value == 2
     assert session.run("EXEC ('DELETE T SELECT TRY_CAST(name AS int) FROM T')").errors == [50040]
     assert session.run("SELECT COUNT(*) FROM T").value == 2
+
+
+def test_rows_are_loaded_whatever_the_types_of_their_columns(engine: Engine) -> None:
+    source = engine.sql_session("shop")
+    source.run("CREATE TABLE public.l (a uuid, b jsonb, c int[], d timestamptz, e bytea, f numeric, g text)")
+    key, moment = "6f9619ff-8b86-d011-b42d-00c04fc964ff", datetime(2026, 1, 2, 3, 4, 5, 6)
+    row = (key, '{"a": 1}', [1, None], moment, b"\0\xff", "12345678901234567890.5", "\t\\N")
+    assert source.load("public.l", iter([row, (None,) * 7])) == 2
+    [loaded, nothing] = list(source.query("SELECT * FROM public.l").rows)
+    assert (str(loaded[0]), *loaded[1:3]) == row[:3]
+    assert (loaded[3].replace(tzinfo=None), loaded[4], str(loaded[5]), loaded[6]) == row[3:]
+    assert nothing == (None,) * 7
+    with pytest.raises(StatementRefused):
+        source.load("public.l", [row, ("no uuid", *row[1:])])
+    assert len(list(source.query("SELECT 1 FROM public.l").rows)) == 2
+    source.close()
+
+
+def test_output_shows_rows_before_and_after_or_keeps_them(session: Session) -> None:
+    outcome = session.run(
+        "DECLARE @log TABLE (what nvarchar(10), id int, was nvarchar(20), [is] nvarchar(20))"
+        " UPDATE T SET name = name + '!' OUTPUT deleted.NAME AS was, inserted.name, deleted.* WHERE id = 1"
+        " UPDATE t SET name = u.name OUTPUT 'copied', inserted.id, deleted.name, u.name INTO @log"
+        " FROM T t JOIN T u ON u.id = 1 WHERE t.id = 2"
+        " DELETE T OUTPUT 'deleted', deleted.id, deleted.name INTO @log (what, id, was) WHERE id = 2"
+        " MERGE T USING (SELECT 1 AS id UNION ALL SELECT 7) s ON s.id = T.id"
+        " WHEN MATCHED THEN UPDATE SET name = 'm' WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, 'n')"
+        " OUTPUT $action, s.id, deleted.name, inserted.name INTO @log;"
+        " PRINT @@ROWCOUNT SELECT * FROM @log"
+    )
+    assert outcome.errors == []
+    assert [outcome.rows[0], *sorted(outcome.rows[1:], key=lambda row: row[0])] == [
+        ["a", "a!", 1, "a", True],
+        ["INSERT", 7, None, "n"],
+        ["UPDATE", 1, "a!", "m"],
+        ["copied", 2, "b", "a!"],
+        ["deleted", 2, "a!", None],
+    ]
+    assert outcome.texts == ["2"]
+    twice = "MERGE T USING (VALUES (1), (1)) s (id) ON s.id = T.id WHEN MATCHED THEN UPDATE SET name = 'x';"
+    assert session.run(twice).errors == [8672]
+    wrong = "INSERT T (id, name) OUTPUT deleted.id VALUES (8, 'x')\nGO\nDELETE T OUTPUT deleted.gone"
+    assert session.run(wrong).errors == [4104, 207]
+
+
+def test_outer_joins_ties_and_computed_columns(session: Session) -> None:
+    outcome = session.run(
+        "CREATE TABLE S (id int, rank int, twice AS (rank * 2) PERSISTED NOT NULL,"
+        " label AS 'no ' + CAST(rank AS varchar(5)), many AS CASE WHEN rank > 1 THEN 1.5 ELSE 0 END)"
+        " INSERT S (id, rank) VALUES (1, 1), (5, 1), (6, 2)"
+        " SELECT TOP 1 WITH TIES id, twice, label, many FROM S ORDER BY rank"
+        " UPDATE T SET name = COALESCE(s.label, 'none') OUTPUT inserted.id, deleted.name, inserted.name"
+        " FROM T LEFT JOIN S s ON s.id = T.id WHERE T.id < 9"
+        " DELETE s FROM S s LEFT JOIN T t ON t.id = s.id WHERE t.id IS NULL SELECT id FROM S"
+        " UPDATE S SET twice = 3"
+    )
+    assert sorted(outcome.rows[:2]) == [[1, 2, "no 1", 0], [5, 2, "no 1", 0]]
+    assert sorted(outcome.rows[2:4]) == [[1, "a", "no 1"], [2, "b", "none"]]
+    assert outcome.rows[4:] == [[1]]
+    assert outcome.errors == [50042]
+    assert session.run("SELECT TOP 1 WITH TIES id FROM T").errors == [1062]
 
 
 def test_a_script_that_fails_halfway_leaves_what_was_done(session: Session) -> None:
@@ -440,21 +512,6 @@ def test_a_million_rows_take_no_memory_in_any_form(engine: Engine, session: Sess
     query = "SELECT a.i, 'a text of some length' FROM N a " + " ".join(
         f"CROSS JOIN N {name}" for name in "bcdef"
     )
-    sinks: list[Callable[[Callable[[str], None]], Sink]] = [
-        JsonSink,
-        lambda write: CsvSink(write, write),
-        lambda write: TableSink(write, write),
-    ]
-    for sink in sinks:
-        held: list[int] = []
-        written = count()
-
-        def write(text: str, held: list[int] = held, written: Iterator[int] = written) -> None:
-            if next(written) % 1000 == 0:
-                held.append(psutil.Process().memory_info().rss)
-
-        with interpreting(engine, "shop", sink(write)) as interpreter:
-            for batch in batches(query):
-                interpreter.run(batch)
+    for held in held_while_written(engine, "shop", query):
         assert len(held) > 500
         assert max(held) - held[0] < 32 << 20

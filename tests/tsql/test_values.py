@@ -53,6 +53,12 @@ def evaluated(expression: str) -> Value:
     ("expression", "expected", "type_"),
     [
         ("7 / 2", 3, "int"),
+        ("FORMAT(@d, 'dd/MM/yyyy HH:mm:ss.fff')", "21/11/2026 14:05:06.789", "nvarchar(4000)"),
+        ("FORMAT(@d, 'dddd, MMM d ''at'' h tt')", "Saturday, Nov 21 at 2 PM", "nvarchar(4000)"),
+        ("FORMAT(@d, 'd')", "11/21/2026", "nvarchar(4000)"),
+        ("FORMAT(1234567.891, 'N2')", "1,234,567.89", "nvarchar(4000)"),
+        ("FORMAT(7, '000')", "007", "nvarchar(4000)"),
+        ("FORMAT(-1234.5, '#,##0.00')", "-1,234.50", "nvarchar(4000)"),
         ("-7 / 2", -3, "int"),
         ("-7 % 3", -1, "int"),
         ("7 / 2.0", Decimal("3.500000"), "decimal(17,6)"),

@@ -6,10 +6,14 @@ from sqlglot import exp
 
 from engine.tsql import statements as st
 from engine.tsql.checks import check_modification, check_query
-from engine.tsql.dialect import tokens_of, variable
+from engine.tsql.dialect import parsed, parsed_expression, tokens_of, variable
 from engine.tsql.grammar import calls
 from engine.tsql.grammar.base import Grammar
 from engine.tsql.messages import syntax_problem
+from engine.tsql.tokens import Tokens
+
+_ROWS = ("VALUES", "SELECT", "DEFAULT")
+"""Words that say where an INSERT has its rows from: an EXEC after them is a statement of its own."""
 
 
 def select(grammar: Grammar, stop: frozenset[str] = frozenset()) -> st.Statement:
@@ -59,7 +63,8 @@ def insert(grammar: Grammar) -> st.Statement:
     """INSERT of rows, of a query's, or of a procedure's."""
     tokens, line, start = grammar.tokens, grammar.tokens.line, grammar.tokens.at
     end = tokens.modification_end()
-    if tokens.word_at(end) not in ("EXEC", "EXECUTE"):
+    has_rows = any(tokens.word_at(index) in _ROWS for index in range(tokens.at, end))
+    if has_rows or tokens.word_at(end) not in ("EXEC", "EXECUTE"):
         return _modification(grammar, grammar.parsed(end), line, start)
     head = grammar.parsed(end, tokens_of(" DEFAULT VALUES"))
     execute = calls.execute(grammar)
@@ -77,14 +82,50 @@ def update_or_delete(grammar: Grammar) -> st.Statement:
     tokens, line, start = grammar.tokens, grammar.tokens.line, grammar.tokens.at
     if tokens.word(1) == "STATISTICS":
         raise tokens.refused("UPDATE STATISTICS", "The source does it by itself.")
-    if tokens.word(1) == "TOP":
-        raise tokens.refused(f"{tokens.word()} TOP", "Give a condition on a subquery with TOP.")
-    return _modification(grammar, grammar.parsed(tokens.modification_end()), line, start)
+    end = tokens.modification_end()
+    verb = tokens.next()
+    limit = _top(grammar) if tokens.word() == "TOP" else None
+    if tokens.word_at(start) == "DELETE" and tokens.word() == "FROM" and _can_do_without(tokens, end):
+        # DELETE FROM t FROM t AS a JOIN …, DELETE FROM t OUTPUT …: it may be left out, and sqlglot knows
+        # neither two of them nor OUTPUT behind it.
+        tokens.next()
+    tree = parsed([verb, *tokens.slice(end)], tokens.text)
+    if limit is not None:
+        tree.set("limit", limit)
+    return _modification(grammar, tree, line, start)
+
+
+def _top(grammar: Grammar) -> exp.Limit:
+    """``TOP (n)``: a change wants the brackets."""
+    tokens = grammar.tokens
+    tokens.need("TOP")
+    if tokens.word() != "(":
+        raise tokens.wrong()
+    end = grammar.closing()
+    tokens.next()
+    count = parsed_expression(tokens.slice(end - 1), tokens.text)
+    tokens.need(")")
+    if tokens.word() == "PERCENT":
+        raise tokens.refused("TOP with PERCENT in a change", "Give a number of rows.")
+    return exp.Limit(expression=count)
+
+
+def _can_do_without(tokens: Tokens, end: int) -> bool:
+    """Whether a DELETE FROM has another FROM, or OUTPUT, before its condition."""
+    depth = 0
+    for index in range(tokens.at + 1, end):
+        word = tokens.word_at(index)
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word in ("FROM", "OUTPUT", "WHERE"):
+            return word != "WHERE"
+    return False
 
 
 def merge(grammar: Grammar) -> st.Statement:
     """MERGE: ends at its semicolon."""
     tokens, line, start = grammar.tokens, grammar.tokens.line, grammar.tokens.at
+    if tokens.word(1) == "TOP":
+        raise tokens.refused("MERGE TOP", "Give TOP to the query after USING.")
     return _modification(grammar, grammar.parsed(tokens.semicolon()), line, start)
 
 

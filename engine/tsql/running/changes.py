@@ -8,15 +8,21 @@ from sqlglot import exp
 
 from engine.sources.sql_session import Answer
 from engine.tsql import statements as st
+from engine.tsql.applying import join_functions
+from engine.tsql.carrying import is_for_spark
 from engine.tsql.folding import source_literal
-from engine.tsql.messages import sql_error
+from engine.tsql.messages import SqlError, sql_error
 from engine.tsql.msdb_names import qualified
 from engine.tsql.names import quoted, table_name
-from engine.tsql.rewriting import postgres_type, understood
+from engine.tsql.rewriting import understood
+from engine.tsql.running.carried import Carrier
 from engine.tsql.running.definitions import Definitions
 from engine.tsql.running.queries import Queries
-from engine.tsql.sink import type_of, value_of
+from engine.tsql.sink import value_of
 from engine.tsql.spark_sql import is_change_data, is_system_object
+
+_NEEDS_18 = "It needs PostgreSQL 18 at the source."
+_NO_OLD_ROWS = ("Invalid object name 'old'.", "Invalid object name 'new'.")
 
 
 class Changes:
@@ -38,44 +44,48 @@ class Changes:
                     229, type(tree).__name__.upper(), table.name, self._session.database, table.db
                 )
         if is_change_data(tree, self._session.wrappers):
-            self._session.counted(self._moved(tree))
+            with self._session.work.as_one():
+                count = self._with_change_data(tree)
+            self._session.counted(count)
             return
+        self._session.counted(self._at_source(tree))
+
+    def _at_source(self, tree: exp.Expr) -> int:
+        """Makes the change; how many rows it touched or showed."""
         self._definitions.make_default_schema(tree)
         with understood():
             text = self._queries.translator().modification(tree)
-        if text.returns_rows:
-            answer = self._session.work.query(text.statements[-1])
-            self._session.counted(self._session.sink.rows(answer.columns, answer.rows))
-            return
-        self._session.counted(self._session.work.run(*text.statements) or 0)
+        try:
+            if text.returns_rows:
+                answer = self._session.work.query(text.statements[-1])
+                return self._session.sink.rows(answer.columns, answer.rows)
+            return self._session.work.run(*text.statements) or 0
+        except SqlError as error:
+            # Before version 18, PostgreSQL takes them for tables that are not there.
+            if text.shows_old_and_new and error.message.text in _NO_OLD_ROWS:
+                raise sql_error(50040, "OUTPUT of deleted and inserted rows alike", _NEEDS_18) from error
+            raise
 
-    def _moved(self, tree: exp.Expr) -> int:
-        """INSERT … SELECT and SELECT … INTO from change data: rows go from Spark to the source."""
-        if isinstance(tree, exp.Select):
-            selected = tree.copy()
-            target = selected.args["into"].this
-            selected.set("into", None)
-            answer = self._queries.from_spark(selected)
-            kind = "TEMPORARY TABLE" if not table_name(target)[0] else "TABLE"
-            name = self._new_name(target)
-            columns = ", ".join(
-                f"{quoted(each.name)} {postgres_type(type_of(each))}" for each in answer.columns
-            )
-            self._session.work.run(f"CREATE {kind} {name} ({columns})")
-            return self._session.work.insert(f"INSERT INTO {name}", tuples(answer))
-        if not isinstance(tree, exp.Insert) or not isinstance(tree.expression, exp.Query):
-            raise sql_error(
-                50040, "UPDATE, DELETE or MERGE with change data", "Use INSERT … SELECT into a table first."
-            )
-        with_ = tree.args.get("with_")
-        query = tree.expression.copy()
-        if with_ is not None:
-            query.set("with_", with_.copy())
-        head, width = self.insert_head(tree.this)
-        answer = self._queries.answer(query)
-        if len(answer.columns) != width:
-            raise sql_error(213)
-        return self._session.work.insert(head, tuples(answer))
+    def _with_change_data(self, tree: exp.Expr) -> int:
+        """What Spark answers goes to the source first, within the same statement."""
+        carrier, copy = Carrier(self._queries), tree.copy()
+        join_functions(copy)
+        if isinstance(copy, exp.Select) and is_for_spark(copy, self._session.wrappers):
+            return self._into(carrier, copy)
+        carrier.carry(copy)
+        count = self._at_source(copy)
+        carrier.drop()
+        return count
+
+    def _into(self, carrier: Carrier, tree: exp.Select) -> int:
+        """SELECT … INTO of change data alone: its rows are the table's. Raises 1038."""
+        target = tree.args["into"].this
+        tree.set("into", None)
+        answer = self._queries.from_spark(tree)
+        if not all(each.name for each in answer.columns):
+            raise sql_error(1038)
+        names = [each.name for each in answer.columns]
+        return carrier.load(self._new_name(target), names, answer, not table_name(target)[0])
 
     def insert_head(self, target: exp.Schema | exp.Table, columns: Sequence[str] = ()) -> tuple[str, int]:
         """``INSERT INTO table (columns)`` as the source has them, and how many columns."""

@@ -57,7 +57,12 @@ class Queries:
         """Translates for the source."""
         translator = SourceTranslator(self.session.work.relations, self.evaluator())
         translator.schemas = _Schemas(self.session.work)
+        translator.type_asked = self._type_asked
         return translator
+
+    def _type_asked(self, query: str) -> str:
+        [[name]] = self.session.work.query(query).rows
+        return "text" if name == "unknown" else str(name)
 
     def answer(self, query: exp.Expr) -> Answer:
         """The rows of a query, from where they are."""
@@ -83,7 +88,8 @@ class Queries:
         """The rows of a query of change data."""
         from engine.query.ad_hoc import AdHocQuery
 
-        ad_hoc = self.session.spark_query = AdHocQuery(self.session.engine.spark_session())
+        engine = self.session.engine
+        ad_hoc = self.session.spark_query = AdHocQuery(engine.spark_session(), engine.results_folder())
         try:
             answer = SparkTranslator(self._place(), self.evaluator(), ad_hoc).run(query)
         except BaseException:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from engine.tsql import statements as st
+from engine.tsql.accumulation import Accumulation, accumulation, place
 from engine.tsql.conversion import convert
 from engine.tsql.messages import SqlError
 from engine.tsql.names import quoted
@@ -33,11 +34,15 @@ class Variables:
         self._queries.assign(statement.name, self._queries.value(statement.expression))
 
     def select(self, statement: st.SelectAssign) -> None:
-        """SELECT @a = …: of several rows the last one."""
+        """SELECT @a = …: of several rows the last one, unless each goes on from the one before."""
         if is_scalar(statement.query):
             for name, expression in zip(statement.names, statement.query.expressions, strict=True):
                 self._queries.assign(name, self._queries.value(expression))
             self._session.state.rowcount = 1
+            return
+        found = accumulation(statement.query.expressions, statement.names)
+        if found is not None:
+            self._session.state.rowcount = self._accumulate(statement, found)
             return
         answer, last, count = self._queries.answer(statement.query), None, 0
         for row in answer.rows:
@@ -46,6 +51,23 @@ class Variables:
             for name, column, raw in zip(statement.names, answer.columns, last, strict=True):
                 self._queries.assign(name, value_of(column, raw))
         self._session.state.rowcount = count
+
+    def _accumulate(self, statement: st.SelectAssign, found: Accumulation) -> int:
+        """Assigns row by row; how many there were."""
+        query = statement.query.copy()
+        query.set("expressions", list(found.pieces))
+        answer, count, variables = self._queries.answer(query), 0, self._session.variables
+        try:
+            for row in answer.rows:
+                count += 1
+                for number, (column, raw) in enumerate(zip(answer.columns, row, strict=True)):
+                    variables[place(number)] = value_of(column, raw)
+                for name, expression in zip(statement.names, found.values, strict=True):
+                    self._queries.assign(name, self._queries.value(expression))
+        finally:
+            for number in range(len(found.pieces)):
+                variables.pop(place(number), None)
+        return count
 
     def declare_table(self, statement: st.DeclareTable) -> None:
         """DECLARE @t TABLE."""
