@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 SOURCES := engine dashboard pages benchmarks tests
 
-.PHONY: setup run test check lint editor format faults machine clean
+.PHONY: setup run test pytest check lint editor format faults soak machine screenshots clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMPS)/jars
@@ -20,12 +20,23 @@ run: setup
 	@exec $(BIN)/highwater start $(ARGS)
 
 test: check
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(MAKE) --no-print-directory pytest
+
+# Two processes, each with a server and a Spark of its own; the browser's tests, the longest, begin at once.
+# Most of what a JVM of the tests does is to compile itself: the plain compiler takes a third off its processor time.
+pytest: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+pytest:
+	@$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
 # What takes long: processes are killed at every named point, again and again. `make test` does it once.
 SEEDS ?= 20
 faults: $(STAMPS)/dev
 	@HIGHWATER_FAULT_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/faults $(ARGS)
+
+# Scans, cleanups, collections and reads of a day, compressed: what grew is printed, and fails.
+MINUTES ?= 60
+soak: $(STAMPS)/dev
+	@$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
 
 # All that `make test` does before pytest.
 check: $(STAMPS)/dev machine lint
@@ -34,7 +45,12 @@ lint: $(STAMPS)/dev
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/bandit --quiet --configfile pyproject.toml --recursive engine dashboard pages benchmarks .ci
 	@$(BIN)/lint-imports --no-logo >$(STAMPS)/imports.txt || { cat $(STAMPS)/imports.txt; exit 1; }
+
+# Pictures of every page, light and dark, into docs/images: over a fresh home with a load; some minutes.
+screenshots: $(STAMPS)/dev machine
+	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 # The console's editor, anew from the versions in its package.json: needs npm, which nothing else does.
 editor:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
+from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from engine.collector.schedules import SCHEDULES
+from engine.commands.access import least_role
+from engine.commands.guard import Actor, Record, guarded
 from engine.control import ControlDatabase
-from engine.errors import CdcError, InvalidObjectName
+from engine.demo import Summary
+from engine.errors import CdcError, InvalidObjectName, SourceDenied
+from engine.lake.parquet_files import local_folder
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
+from engine.model.activity import Action
 from engine.model.alert import Alert, AlertHook
 from engine.model.capture_instance import CaptureInstance
-from engine.model.cleanup import CleanupOutcome, RetentionOutcome
+from engine.model.cleanup import CleanupOutcome, CleanupPreview, RetentionOutcome
 from engine.model.client import EXPIRES_AFTER, Client, ClientLag
 from engine.model.collection import (
     DEFAULT_SET,
     TSQL_COLLECTOR,
+    CollectedTable,
     CollectionRun,
     CollectionSet,
     CollectorSchedule,
@@ -28,12 +40,14 @@ from engine.model.collection import (
 )
 from engine.model.column_description import ColumnDescription
 from engine.model.compaction import CompactionRun
+from engine.model.dashboard import DashboardSettings
 from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.job import AnyJob, JobRun, JobType
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
+from engine.model.user import NOBODY, Membership, Role, User
 from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, processes_of
@@ -44,15 +58,18 @@ from engine.procedures.clients import Clients
 from engine.procedures.collector import Collector
 from engine.procedures.compaction import Compactions
 from engine.procedures.databases import Databases, Secrets
+from engine.procedures.demo import Demo
 from engine.procedures.jobs import Jobs
 from engine.procedures.metadata import Metadata
 from engine.procedures.scan import Scans
 from engine.procedures.table_rules import EnableRequest
 from engine.procedures.tables import Tables
+from engine.procedures.users import Users
 from engine.procedures.wrapper_rules import wrapper_shape
 from engine.query import lsn_arithmetic
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
+from engine.runtime.owner import owner
 from engine.settings import Settings
 from engine.sources.base import Privileges, SlotState, SourceProblem, SourceTable
 from engine.sources.registry import Sources
@@ -75,18 +92,32 @@ ALERTS_SHOWN = 1000
 """Alerts that `Engine.alerts` returns when no limit is given."""
 COMPACTION_SECONDS = 3600.0
 """How long `Engine.compact` waits for the agent unless it is told otherwise."""
+ACTIONS_SHOWN = 1000
+"""Actions that `Engine.activity` returns when no limit is given."""
+LOOKS_REST = 10.0
+"""Seconds that `Engine.status` keeps its connections to sources for the next call."""
 HISTORY_SHOWN = 100_000
 """Scan sessions that `Engine.session_history` returns at most, the newest."""
+
+
+_IMPORTING = threading.Lock()
+"""pyspark's modules import each other: threads that begin to at the same time lock each other out."""
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _goes_on(seconds: float) -> bool:
+    sleep(seconds)
+    return False
+
+
 def _no_processes() -> tuple[ProcessStatus, ...]:
     return ()
 
 
+@guarded
 class Engine:
     """Change data capture of the databases of one home. Threads may share one.
 
@@ -99,6 +130,10 @@ class Engine:
     SELECT on all captured columns and membership in the gating role (`engine.procedures.read_rule`). To call
     what changes capture it must own the database (CallerNotOwner, 22904), to enable or disable a database be
     a superuser (CallerNotSysadmin, 22902; `engine.procedures.caller_rule`).
+
+    An engine that was opened acts as the home's owner, who may all; `acting_as` gives one that acts as
+    somebody else. Then each call may also raise LoginFailed (18456) and ExecuteDenied (229), by the table
+    `engine.commands.access`. What changes something is written down, whoever it is (`activity`).
     """
 
     def __init__(
@@ -111,9 +146,14 @@ class Engine:
         processes: Callable[[], tuple[ProcessStatus, ...]] = _no_processes,
         clock: Callable[[], datetime] = _utc_now,
         on_close: Callable[[], None] = lambda: None,
+        owner: Callable[[], str] = owner,
     ) -> None:
-        """``spark`` gives the session when a query needs it; ``processes`` those of the home."""
+        """``spark`` gives the session when a query needs it; ``processes`` those of the home.
+
+        ``owner``: who acts here, by name.
+        """
         self._control = control
+        self._actor = Actor(control, User(owner(), Role.ADMIN), is_owner=True)
         self._sources = sources
         self._lake = lake
         self._spark = spark
@@ -130,7 +170,9 @@ class Engine:
         self._collector = Collector(control, lake, spark, clock)
         self._compactions = Compactions(control, self._databases)
         self._clients = Clients(control, self._databases, lake, clock)
-        self._status = StatusReader(control, sources, processes, clock)
+        self._users = Users(control)
+        self._status = StatusReader(control, sources, processes, clock, lake, LOOKS_REST)
+        self._demo = Demo(self._databases)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -154,13 +196,34 @@ class Engine:
     def prepare_queries() -> None:
         """Loads what queries need, for a program that would rather not wait at its first question."""
         modules = ("pyspark.sql.connect.session", "engine.query.all_changes", "engine.query.net_changes")
-        for module in (*modules, "engine.query.lsn_functions", "engine.lake.spark"):
-            import_module(module)
+        with _IMPORTING:
+            for module in (*modules, "engine.query.lsn_functions", "engine.lake.spark"):
+                import_module(module)
 
     def close(self) -> None:
         """Gives up connections."""
+        self._status.close()
         self._on_close()
         self._control.close()
+
+    def acting_as(self, who: User | str) -> Self:
+        """The same engine as somebody else uses it; it is closed with this one.
+
+        A name is looked up in the roles at each call (`set_role`), so that what was taken holds at once; a
+        `User` is as it says.
+        """
+        other = copy(self)
+        other._actor = Actor(self._control, who)
+        return other
+
+    def user(self) -> User:
+        """Who acts, with the role and the principal of now."""
+        return self._actor.user
+
+    @staticmethod
+    def least_role(method: str, **arguments: object) -> Role:
+        """The least role for a call of that method of this class, with these arguments where they matter."""
+        return least_role(method, arguments)
 
     # Databases
 
@@ -359,6 +422,19 @@ class Engine:
 
         return LsnTimeMapping(self._spark(), self._lake, database, high).map_lsn_to_time(lsn)
 
+    def map_lsns_to_times(
+        self, database: str, lsns: Collection[Lsn], rounded: bool = False
+    ) -> dict[Lsn, datetime]:
+        """sys.fn_cdc_map_lsn_to_time of several, by the lake's files alone; those without a row are missing.
+
+        rounded: one without a row has the time of the last commit up to it. Raises TableNotReadable, and
+        what the file system raises where there is no table.
+        """
+        from engine.query.mapping_files import MappingFiles  # imports Arrow
+
+        mapping = MappingFiles(self._lake, database, self.get_max_lsn(database))
+        return mapping.times_upto(lsns) if rounded else mapping.times_of(lsns)
+
     def map_time_to_lsn(
         self, database: str, relational_operator: str, tracking_time: datetime | None
     ) -> Lsn | None:
@@ -405,12 +481,14 @@ class Engine:
         capture_instance: str | None = None,
         since: Lsn = Lsn.ZERO,
         upto: Lsn = Lsn.MAX,
+        principal: str | None = None,
     ) -> dict[str, Table] | None:
-        """The newest rows of one capture instance, or of each, with their commit times and without Spark.
+        """The newest rows of one capture instance, or of each that may be read, without Spark.
 
-        From ``since`` to ``upto``, as far as published; by name of the instance; at least ``count`` rows
-        each, in log order, columns as `engine.query.newest_changes`. None where files can't tell (the lake
-        is not in a local folder, its log was cut, nothing is published): ask `get_all_changes` then.
+        From ``since`` to ``upto``, as far as published; by name of the instance; at most ``count`` rows
+        each, in log order, with commit times, columns as `engine.query.newest_changes`. None where files
+        can't tell (the lake is not in a local folder, its log was cut, nothing is published): ask
+        `get_all_changes` then.
         """
         high = self.get_max_lsn(database)
         if high is None:
@@ -422,8 +500,32 @@ class Engine:
             for instance in self._control.instances.list(database)
             if instance.start_lsn is not None and capture_instance in (None, instance.capture_instance)
         ]
+        instances = self._metadata.readable(database, instances, principal)
         upto = min(high, upto)
         return newest_changes(self._tail, self._lake, database, instances, upto, count, since)
+
+    def row_history(
+        self,
+        database: str,
+        capture_instance: str,
+        key: Mapping[str, object],
+        count: int,
+        principal: str | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> Table:
+        """The newest ``count`` changes of one row in the validity interval, without Spark, newest first.
+
+        key: its values by column, those that identify rows as a rule. Columns: those of `get_all_changes`
+        with ``all update old``, then ``__$command_id``. check: called while files are read; what it raises
+        ends the search. Raises as `change_files`.
+        """
+        low, high = self.get_min_lsn(database, capture_instance), self.get_max_lsn(database)
+        files = self.change_files(
+            database, capture_instance, low, high, "all update old", principal=principal
+        )
+        from engine.query.row_history import row_history  # imports Arrow
+
+        return row_history(files, key, count, check)
 
     def get_net_changes(
         self,
@@ -540,12 +642,12 @@ class Engine:
 
     # Working with SQL: `engine.tsql`
 
-    def change_table(self, database: str, capture_instance: str) -> DataFrame:
+    def change_table(self, database: str, capture_instance: str, principal: str | None = None) -> DataFrame:
         """cdc.<capture_instance>_CT as far as it is published, columns as in reference/tables.md.
 
-        Raises InvalidObjectName for an unknown instance.
+        Raises InvalidObjectName for an unknown instance, SelectDenied.
         """
-        instance, high = self._metadata.queried(database, capture_instance, "all", None)
+        instance, high = self._metadata.queried(database, capture_instance, "all", principal)
         from engine.query.all_changes import change_table  # imports pyspark
 
         return change_table(self._spark(), self._lake, instance, high)
@@ -554,9 +656,21 @@ class Engine:
         """The agent's Spark, for SQL of one's own over these DataFrames. Raises AgentNotRunning."""
         return self._spark()
 
+    def results_folder(self) -> Path | None:
+        """Through which large results of SQL pass; None where the lake is in no local folder."""
+        return local_folder(self._lake.results)
+
     def sql_session(self, database: str) -> SqlSession:
-        """A session with SQL at a source, in the source's own dialect. Nothing is connected yet."""
-        return self._databases.sql_session(database)
+        """A session with SQL at a source, in the source's own dialect. Nothing is connected yet.
+
+        Its statements have the rights of the user's principal, a viewer's change nothing. Raises SourceDenied
+        for a user without one who is no admin.
+        """
+        user = self._actor.user
+        if user.reads_as == NOBODY:
+            name = self._databases.get(database).name
+            raise SourceDenied(user.name, name, shlex.quote(user.name), user.role)
+        return self._databases.sql_session(database, user.principal, read_only=not user.may(Role.OPERATOR))
 
     def script_session(self, database: str, sink: Sink, principal: str | None = None) -> ScriptSession:
         """A session with T-SQL (docs/tsql.md): what its statements give goes to ``sink``. To be closed.
@@ -567,10 +681,40 @@ class Engine:
 
         return ScriptSession(self, self._databases.get(database).name, sink, principal)
 
+    @contextmanager
+    def batch(self, database: str, text: str) -> Iterator[Record]:
+        """Writes down a batch of T-SQL while it runs; what fails is said to what this gives."""
+        with self._actor.recorded(self._actor.user, database, "batch", text) as record:
+            yield record
+
     def privileges(self, database: str, principal: str) -> Privileges:
         """What a role of the source may do there. Raises SourceUnreachable."""
         instances = self._control.instances.list(database)
         return self._databases.admin(database).privileges(principal, instances)
+
+    # The demo
+
+    def is_demo(self, database: str) -> bool:
+        """Whether the demo company is in a database: where trying things out hurts nobody.
+
+        Raises SourceUnreachable.
+        """
+        return self._demo.is_there(database)
+
+    def run_demo(
+        self,
+        database: str,
+        rate: float = 10.0,
+        seconds: float = 60.0,
+        seed: int = 1,
+        stopped: Callable[[float], bool] = _goes_on,
+    ) -> Summary:
+        """The demo's workload: ``rate`` × ``seconds`` transactions, at most ``rate`` a second; what it did.
+
+        The same ``seed`` on a new demo does the same. ``stopped`` waits some seconds and says whether to end;
+        it is asked before every transaction. Raises DemoMissing, WorkloadInvalid, SourceUnreachable.
+        """
+        return self._demo.run(database, rate, seconds, seed, stopped)
 
     def _queried(
         self, database: str, capture_instance: str, kind: str, principal: str | None
@@ -671,6 +815,36 @@ class Engine:
         """
         self._callers.check_owner(database, principal)
         return self._cleanup.by_retention(database)
+
+    def cleanup_preview(
+        self,
+        database: str,
+        retention: int | None = None,
+        threshold: int | None = None,
+        principal: str | None = None,
+    ) -> CleanupPreview:
+        """What the cleanup job would do if it ran now, by the rules that it runs by. Ours.
+
+        How each low endpoint would move, which rows would go in how many statements, whom it would wait for
+        and which silent clients it would drop. retention (minutes), threshold: in place of the job's own.
+        Raises JobMissing, RetentionOutOfRange, ThresholdOutOfRange, LowEndpointNotComputed (22923).
+        """
+        self._callers.check_owner(database, principal)
+        return self._cleanup.preview(database, retention, threshold)
+
+    def cleanup_change_table_preview(
+        self,
+        database: str,
+        capture_instance: str,
+        low_water_mark: Lsn | None,
+        threshold: int | None = THRESHOLD,
+        principal: str | None = None,
+        *,
+        force: bool = False,
+    ) -> CleanupPreview:
+        """What `cleanup_change_table` would do; raises what it raises, and changes nothing. Ours."""
+        self._callers.check_owner(database, principal)
+        return self._cleanup.preview_of_table(database, capture_instance, low_water_mark, threshold, force)
 
     def compact(
         self, database: str, timeout: float = COMPACTION_SECONDS, principal: str | None = None
@@ -1071,6 +1245,20 @@ class Engine:
         """The newest runs of a set, or of all, newest first. Raises CollectorObjectMissing."""
         return self._collector.runs(collection_set, limit)
 
+    def collected_rows(
+        self, output_table: str, start: datetime, end: datetime, database: str | None = None
+    ) -> Table | None:
+        """Rows of a table of the default set whose snapshots were taken in [start, end), each as it was then.
+
+        Columns are the view's, then ``database_name``, ``snapshot_time``, ``snapshot_id``; in no order.
+        None where nothing was collected into it. Raises HistoryRangeInvalid, InvalidObjectName.
+        """
+        return self._collector.taken(output_table, start, end, database)
+
+    def collected_tables(self, collection_set: int | str = DEFAULT_SET) -> Sequence[CollectedTable]:
+        """What a set collects into, with rows, files and bytes, from Delta's logs. CollectorObjectMissing."""
+        return self._collector.tables(collection_set)
+
     def custom_snapshots(self, output_table: str, database: str | None = None) -> DataFrame:
         """custom_snapshots.<output_table>: the rows of every snapshot that counts, of all databases or one.
 
@@ -1119,3 +1307,39 @@ class Engine:
         capture, by database. Raises HistoryRangeInvalid, CollectorObjectMissing.
         """
         return self._collector.breaks(start, end, database, collection_set)
+
+    # Users and what they did
+
+    def users(self) -> Sequence[Membership]:
+        """Who has which role among those who log in to the dashboard, by name."""
+        return self._users.list()
+
+    def set_role(self, name: str, role: str, source_principal: str | None = None) -> None:
+        """Gives a user a role: viewer, operator or admin; another one, and its principal, from now on.
+
+        name: what the provider of identities calls them, an e-mail address mostly. source_principal: the role
+        of the sources whose change data they read and whose rights their statements have. Raises RoleInvalid.
+        """
+        self._users.set(name, role, source_principal, self._actor.user.name)
+
+    def drop_role(self, name: str) -> None:
+        """Takes a user's role: the next call is refused, in tabs that are open too. Raises UserUnknown."""
+        self._users.drop(name)
+
+    def activity(
+        self, limit: int = ACTIONS_SHOWN, database: str | None = None, user_name: str | None = None
+    ) -> Sequence[Action]:
+        """Who changed what, or tried to: the newest actions, newest first."""
+        return self._control.activity.list(limit, database, user_name)
+
+    def dashboard_settings(self) -> DashboardSettings:
+        """What holds for every viewer of the dashboard."""
+        return self._control.users.settings()
+
+    def set_dashboard_settings(self, settings: DashboardSettings) -> None:
+        """Another, from now on. Raises RoleInvalid for a zone that is none."""
+        self._users.set_settings(settings)
+
+    def begin_export(self, database: str, statement: str) -> None:
+        """Before change data are downloaded: written down, with the query. Raises ExportsOff."""
+        self._users.check_exports()

@@ -867,6 +867,23 @@ class DemoNamesTaken(CdcError):
     )
 
 
+class DemoMissing(CdcError):
+    """The demo's workload was asked for where the demo company is not."""
+
+    number = 50120
+    shape = (
+        "Database '{0}' does not have the demo company. Use database 'demo', or 'highwater demo -d {0}', "
+        "which puts it there."
+    )
+
+
+class WorkloadInvalid(CdcError):
+    """The demo's workload with a pace or a length that cannot be."""
+
+    number = 50121
+    shape = "The demo's rate is above 0 and at most {0} transactions a second, its length 0 to {1} seconds."
+
+
 class ScheduleInvalid(CdcError):
     """The schedule of a cleanup job is no cron text."""
 
@@ -1081,3 +1098,68 @@ class HistoryRangeInvalid(CdcError):
 
     number = 50093
     shape = "The range of the history is not valid: {0}."
+
+
+# Users of the dashboard
+
+
+class LoginFailed(CdcError):
+    """A user who has no role here, or no longer, asked for something."""
+
+    number, severity, state = 18456, 14, 1
+    shape = (
+        "Login failed for user '{0}'. Reason: no role was given. An admin gives one on the page Settings, "
+        "the home's owner with: highwater roles set {1} viewer"
+    )
+
+
+class ExecuteDenied(CdcError):
+    """The user's role does not allow what was called."""
+
+    number, severity, state = 229, 14, 5
+    shape = (
+        "The EXECUTE permission was denied on the object '{0}', database '{1}', schema '{2}'. "
+        "The role {3} is needed; the user '{4}' is {5}."
+    )
+
+
+class SourceDenied(CdcError):
+    """A user to whom no principal was given asked for a session with SQL at a source."""
+
+    number, severity, state = 916, 14, 1
+    shape = (
+        "The server principal '{0}' is not able to access the database '{1}' under the current security "
+        "context. Statements run there with the rights of a role of the source: an admin gives a user one, "
+        "on the page Settings or with: highwater roles set {2} {3} --principal ROLE"
+    )
+
+
+class ImpersonationDenied(CdcError):
+    """A call on behalf of another principal than the user's own, by someone who is no admin."""
+
+    number = 15517
+    shape = (
+        'Cannot execute as the database principal because the principal "{0}" does not exist, this type of '
+        "principal cannot be impersonated, or you do not have permission."
+    )
+
+
+class RoleInvalid(CdcError):
+    """A user's name, role or principal that can't be."""
+
+    number = 50110
+    shape = "{0} is not valid: {1}."
+
+
+class UserUnknown(CdcError):
+    """The role was to be taken of a user who has none."""
+
+    number = 50111
+    shape = "The user '{0}' has no role. See: highwater roles list"
+
+
+class ExportsOff(CdcError):
+    """A download of change data where an admin has switched downloads off."""
+
+    number, severity = 50112, 14
+    shape = "Exports are switched off: an admin can switch them on, on the page Settings."

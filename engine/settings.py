@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from engine.model.user import Role
 from engine.runtime.unready import Unready
 
 PREFIX = "HIGHWATER_"
@@ -36,7 +37,11 @@ class Settings(BaseSettings):
     home: Path = DEFAULT_HOME
     """The folder below which all state lies; absolute once read."""
     port: int = Field(default=8501, ge=1, le=65535)
-    """The dashboard's, on 127.0.0.1."""
+    """The dashboard's."""
+    address: str = "127.0.0.1"
+    """The dashboard's interface; another one than the loopback needs a login (`engine.runtime.login`)."""
+    dashboard_role: Role = Role.ADMIN
+    """What may be done in a dashboard without a login, which whoever works on this machine can open."""
     metrics_port: int | None = Field(default=None, ge=1, le=65535)
     """Where the agent serves ``/metrics`` for Prometheus; None: nowhere."""
     metrics_address: str = "127.0.0.1"
@@ -66,6 +71,8 @@ class Settings(BaseSettings):
     vacuum_after_hours: int = Field(default=24, ge=1, le=168)
     """Files of the lake that no version of so many last hours refers to are deleted: longer than any query
     or reader of a version takes, and no more than a week, which is as long as Delta remembers them."""
+    activity_days: int = Field(default=365, ge=0)
+    """How long the record of who did what is kept; 0: for ever."""
     schedule_zone: str = "UTC"
     """Whose hours the schedules of cleanup jobs mean: a name of the time zone database."""
     postgres_settings: dict[str, str] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,13 +19,21 @@ from engine.lake.spark import ConnectEndpoint, build_session
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from engine.runtime.jars import delta_jars
 from engine.runtime.java import find_java
+from engine.runtime.ports import free_port
 from engine.settings import Settings
+from tests.workers import OneHomeScheduling
 
 _numbers = itertools.count(1)
 
 # How long an example takes says nothing about the code while the machine does other things too.
 settings.register_profile("highwater", deadline=None)
 settings.load_profile("highwater")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneHomeScheduling:
+    """What goes to which process."""
+    return OneHomeScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -100,9 +107,7 @@ def lake_root(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def connect_endpoint() -> ConnectEndpoint:
     """Where the session of the tests is served over Spark Connect."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return ConnectEndpoint(probe.getsockname()[1], secrets.token_hex(16))
+    return ConnectEndpoint(free_port(), secrets.token_hex(16))
 
 
 @pytest.fixture(scope="session")

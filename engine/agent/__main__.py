@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import structlog
 
 from engine.agent.agent import Agent
+from engine.agent.leased_job import utc_now
 from engine.capture.crash_points import CrashPoints
 from engine.control.database import ControlDatabase
 from engine.errors import CdcError
@@ -28,6 +28,7 @@ from engine.monitoring.status import processes_of
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.runtime.jars import delta_jars
+from engine.runtime.ports import free_port
 from engine.runtime.unready import Unready
 from engine.settings import Settings
 from engine.sources.registry import Sources
@@ -79,7 +80,7 @@ def run(settings: Settings, stop: Event) -> None:
                 Lake(settings.lake),
                 settings,
                 holder=f"{socket.gethostname()}:{home.folder}",
-                clock=_utc_now,
+                clock=utc_now,
                 crash=CrashPoints.from_environment(os.environ),
                 spark_is_alive=jvm_is_alive,
                 told=told,
@@ -120,7 +121,8 @@ def serving_metrics(settings: Settings, home: Home, control: ControlDatabase) ->
     from engine.agent.metrics_server import MetricsServer
 
     address, port = settings.metrics_address, settings.metrics_port
-    server = MetricsServer(control, Sources(home.secret), lambda: processes_of(home), _utc_now)
+    lake = Lake(settings.lake)
+    server = MetricsServer(control, Sources(home.secret), lambda: processes_of(home), utc_now, lake)
     with server:
         try:
             server.serve(address, port)
@@ -129,18 +131,6 @@ def serving_metrics(settings: Settings, home: Home, control: ControlDatabase) ->
             yield None
         else:
             yield f"http://{address}:{port}/metrics"
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ from engine.errors import (
     UnknownDatabase,
 )
 from engine.lake.compaction import Compactor
+from engine.lake.delta_log import DeltaTables
 from engine.lake.failures import jvm_failures
+from engine.lake.file_deletion import FileDeletion
 from engine.lake.publisher import Publisher
 from engine.lake.tables import Lake
 from engine.model.job import WAITS_FOR_SCAN, CaptureParameters, Job, JobState, is_capture, is_cleanup
@@ -54,6 +56,8 @@ LOOK_AGAIN = 5.0
 """Seconds after which jobs are looked at without news: a notification may have been lost."""
 TEND_EVERY = 30.0
 """Seconds between scans of an enabled database without a capture job, whose log nobody else lets go."""
+PRUNE_EVERY = 3600.0
+"""Seconds between two looks for actions that the record of who did what need not keep any more."""
 LOOK_SOON = 0.2
 """The same while a job is ending: another may wait for its place."""
 RECONNECT_PAUSE = 0.5
@@ -102,7 +106,15 @@ class Agent:
         self._steps: dict[str, StepJob] = {}
         self._cleanups = Cleanups(
             control,
-            RetentionCleanup(control, lake, publisher.spark, clock, crash, publisher.holding),
+            RetentionCleanup(
+                control,
+                lake,
+                publisher.spark,
+                clock,
+                crash,
+                publisher.holding,
+                FileDeletion(DeltaTables(publisher.spark)),
+            ),
             Compaction(
                 control,
                 lake,
@@ -114,7 +126,7 @@ class Agent:
             clock,
             settings.zone,
         )
-        status = StatusReader(control, sources, lambda: (), clock)
+        status = StatusReader(control, sources, lambda: (), clock, lake)
         self._alerts = AlertWatch(control, status, clock)
         self._is_warm = False
         self._collections = Collections(
@@ -126,6 +138,7 @@ class Agent:
         )
         self._something_waits = False
         self._tended: dict[str, float] = {}
+        self._pruned: float | None = None
 
     def run(self, stop: Event) -> None:
         """Obeys until ``stop`` is set; then stops all jobs, each after the cycle it is in.
@@ -198,6 +211,7 @@ class Agent:
                 self._answer(call, wanted)
         self._control.calls.forget_abandoned()
         self._tend(wanted)
+        self._prune_activity()
 
     def _look_after(self, running: CaptureJob, job: Job | None, asked: set[int]) -> None:
         if not running.alive:
@@ -311,6 +325,13 @@ class Agent:
             job.join()
         self._cleanups.join()
         self._collections.join()
+
+    def _prune_activity(self) -> None:
+        now, days = time.monotonic(), self._settings.activity_days
+        if days and (self._pruned is None or now - self._pruned >= PRUNE_EVERY):
+            self._pruned = now
+            if gone := self._control.activity.prune(days):
+                _log.info("old actions forgotten", actions=gone, days=days)
 
     # Databases without a job
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from threading import Event, Thread
 
 import structlog
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from engine.control.database import ControlDatabase
-from engine.errors import AlertNotDelivered, CdcError, UnknownDatabase
-from engine.model.alert import Alert, AlertHook
-from engine.monitoring.alert_delivery import deliver
+from engine.errors import CdcError, UnknownDatabase
+from engine.model.alert import AlertKind
+from engine.monitoring.agent_presence import STEADY_SECONDS
+from engine.monitoring.alert_telling import AlertTeller
 from engine.monitoring.alerts import judge
-from engine.monitoring.status import StatusReader
+from engine.monitoring.collection_findings import collection_findings
+from engine.monitoring.status import EngineStatus, StatusReader
 
 _log = structlog.get_logger(__name__)
 
 LOOK_EVERY = 5.0
-ATTEMPTS = 3
-"""How often an alert is tried to be told before the failure is written down instead."""
 
 
 class AlertWatch:
@@ -32,11 +32,15 @@ class AlertWatch:
         status: StatusReader,
         clock: Callable[[], datetime],
         look_every: float = LOOK_EVERY,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``seconds``: of a clock that never goes back."""
         self._control = control
         self._status = status
         self._clock = clock
         self._look_every = look_every
+        self._seconds = seconds
+        self._begun = seconds()
         self._stop = Event()
         self._thread = Thread(target=self._run, name="alerts", daemon=True)
 
@@ -54,14 +58,24 @@ class AlertWatch:
         hook = self._control.alerts.hook()
         if not hook.is_set:
             return
-        for database in self._status.read().databases:
+        status = self._status.read()
+        for database in status.databases:
             judgement = judge(database.facts, self._clock(), hook)
             try:
                 self._control.alerts.note(database.name, judgement.standing, judgement.unknown, self._clock())
             except UnknownDatabase:
                 _log.info("database went while it was looked at", database=database.name)
-        while not self._stop.is_set() and (alert := self._control.alerts.claim()) is not None:
-            self._tell(hook, alert)
+        self._note_home(status)
+        AlertTeller(self._control, self._stop).tell(hook)
+
+    def _note_home(self, status: EngineStatus) -> None:
+        found = collection_findings(status.collection_sets, agent_is_alive=True, now=status.taken)
+        words = " ".join(finding.text for finding in found)
+        standing = {AlertKind.COLLECTION: words} if words else {}
+        # An agent that dies soon after its start, again and again, is none.
+        is_steady = self._seconds() - self._begun >= STEADY_SECONDS
+        unknown = frozenset() if is_steady else frozenset({AlertKind.AGENT})
+        self._control.alerts.note(None, standing, unknown, status.taken)
 
     def _run(self) -> None:
         while not self._stop.wait(self._look_every):
@@ -71,25 +85,3 @@ class AlertWatch:
                 _log.warning("alerts not looked at", error=error.line())
             except Exception:  # noqa: BLE001 - the supervisor's edge: the next look may go well
                 _log.exception("alerts not looked at")
-
-    def _tell(self, hook: AlertHook, alert: Alert) -> None:
-        """An alert that was cleared before it was told is told as raised, then as cleared."""
-        event = "raised" if alert.raised_told is None else "cleared"
-        try:
-            how = self._retrying()(deliver, hook, alert.as_dict(event))
-        except AlertNotDelivered as error:
-            how = f"failed: {error}"
-            _log.error("alert not delivered", database=alert.database, kind=alert.kind, error=str(error))
-        self._control.alerts.told(alert, event, how)
-
-    def _retrying(self) -> Retrying:
-        return Retrying(
-            retry=retry_if_exception_type(AlertNotDelivered),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(multiplier=0.5, max=5),
-            sleep=self._sleep,
-            reraise=True,
-        )
-
-    def _sleep(self, seconds: float) -> None:
-        self._stop.wait(seconds)

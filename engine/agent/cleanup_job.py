@@ -7,25 +7,25 @@ from datetime import datetime
 
 import structlog
 
-from engine.agent.job_thread import JobThread
+from engine.agent.cleanup_lease import CleanupLeaseThread
 from engine.cleanup.run import RetentionCleanup
 from engine.control.database import ControlDatabase
 from engine.control.job_runs import ClaimedRun
-from engine.control.leases import Lease, LeaseOf
-from engine.control.renewal import renewing
+from engine.control.leases import Lease
 from engine.errors import CdcError, ControlUnreachable, LeaseLost
 from engine.model.cleanup import RetentionOutcome
-from engine.model.job import CleanupJob, RunOutcome
+from engine.model.job import CleanupJob, RunOutcome, TableCleanup
 
 _log = structlog.get_logger(__name__)
 
 
-class CleanupRunner(JobThread):
+class CleanupRunner(CleanupLeaseThread):
     """Runs sp_MScdc_cleanup_job with what msdb.dbo.cdc_jobs says when it begins.
 
-    following: when the schedule wants the run after this one. A lease of its own, beside that of capture,
-    sees to it that only one agent cleans a database up, and only the one that captures it if any does.
+    following: when the schedule wants the run after this one.
     """
+
+    subject = "cleanup job"
 
     def __init__(
         self,
@@ -37,69 +37,38 @@ class CleanupRunner(JobThread):
         clock: Callable[[], datetime],
         following: datetime | None,
     ) -> None:
-        super().__init__(job.name)
+        super().__init__(job.name, job.database, control, holder, lease_seconds, clock)
         self.job = job
-        self._control = control
         self._cleanup = cleanup
-        self._holder = holder
-        self._lease_seconds = lease_seconds
-        self._clock = clock
         self._following = following
         self._deleted = 0
 
-    @property
-    def database(self) -> str:
-        """Whose job it is."""
-        return self.job.database
-
-    def stop(self) -> None:
-        """Asks it to end after its statement."""
-        self._stop.set()
-
-    # The thread
-
-    def _run(self) -> None:
-        try:
-            if not self._control.leases.held_by_another(self.job.database, self._holder):
-                self._run_alone()
-        except (ControlUnreachable, LeaseLost) as error:
-            # What the run has not said, the next holder of the lease says in its place: interrupted.
-            _log.warning("cleanup job given up", database=self.job.database, error=str(error))
-        except Exception:  # noqa: BLE001 - the supervisor's edge: the job ends, the agent does not
-            _log.exception("cleanup job died", database=self.job.database)
-
-    def _run_alone(self) -> None:
-        leases = self._control.leases
-        lease = leases.acquire(self.job.database, self._holder, self._lease_seconds, LeaseOf.CLEANUP)
-        if lease is None:
-            return
-        try:
-            with renewing(leases, lease, self._lease_seconds):
-                run = self._control.runs.claim(self.job, lease, self._clock(), self._following)
-                if run is not None:
-                    self._clean_up(run, lease)
-        finally:
-            leases.release(lease)
+    def _work(self, lease: Lease) -> None:
+        run = self._control.runs.claim(self.job, lease, self._clock(), self._following)
+        if run is not None:
+            self._clean_up(run, lease)
 
     def _clean_up(self, run: ClaimedRun, lease: Lease) -> None:
-        _log.info("cleanup job started", database=self.job.database)
+        _log.info("cleanup job started", database=self.database)
         outcome, message = RunOutcome.FAILED, ""
+        tables: tuple[TableCleanup, ...] = ()
         try:
             done = self._cleanup.run(
                 lease, run.parameters, self._stop.is_set, lambda deleted: self._progress(run, deleted)
             )
             outcome, message = _told(done)
+            tables = done.tables
         except (ControlUnreachable, LeaseLost):
             raise
         except CdcError as error:
             message = error.line()
         except Exception as error:  # noqa: BLE001 - the same edge: the history says how the run ended
-            _log.exception("cleanup job died", database=self.job.database)
+            _log.exception("cleanup job died", database=self.database)
             message = f"{type(error).__name__}: {error}"
-        self._control.runs.finish(run, self._clock(), outcome, message, self._deleted)
+        self._control.runs.finish(run, self._clock(), outcome, message, self._deleted, tables)
         # Rewritten files are small ones, and those that went are still on disk.
-        self._control.compactions.ask(self.job.database)
-        _log.info("cleanup job ended", database=self.job.database, outcome=outcome, deleted=self._deleted)
+        self._control.compactions.ask(self.database)
+        _log.info("cleanup job ended", database=self.database, outcome=outcome, deleted=self._deleted)
 
     def _progress(self, run: ClaimedRun, deleted: int) -> None:
         self._deleted = deleted

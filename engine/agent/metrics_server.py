@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from engine.control.database import ControlDatabase
 from engine.errors import CdcError
+from engine.lake.tables import Lake
 from engine.monitoring.looks import Look
 from engine.monitoring.metrics import Reading, families
 from engine.monitoring.status import ProcessStatus, StatusReader
@@ -40,12 +41,13 @@ class MetricsServer(Collector):
         sources: Sources,
         processes: Callable[[], Sequence[ProcessStatus]],
         clock: Callable[[], datetime],
+        lake: Lake,
         read_every: float = READ_EVERY,
         patience: float = PATIENCE,
     ) -> None:
         """``clock`` gives UTC; ``processes`` those of the home."""
         self._control = control
-        self._reader = StatusReader(control, sources, processes, clock)
+        self._reader = StatusReader(control, sources, processes, clock, lake)
         self._read_every = read_every
         self._patience = patience
         self._reading = Reading(version("highwater"), is_current=False)

@@ -41,8 +41,7 @@ class Compaction:
                 compacted, written = compacted + done.before, written + done.after
                 if is_there():
                     vacuumed += self._compactor.vacuum(path, self._hours)
-            except (LakeFailed, OSError) as error:
-                # OSError: the folder went between two looks at it.
+            except LakeFailed as error:
                 if is_there():
                     _log.error("compaction failed", database=database, path=path, error=str(error))
                     failures.append(str(error))

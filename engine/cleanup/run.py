@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from engine.capture.crash_points import CleanupCrashPoint, CrashPoints
 from engine.cleanup.error_rows import drop_stale, error_row
-from engine.cleanup.retention import kept_since
+from engine.cleanup.plan import CleanupPlan, ObsoleteTable, mapped_since, tables_below
 from engine.control import ControlDatabase, Lease
 from engine.errors import (
     CdcError,
@@ -22,14 +22,14 @@ from engine.errors import (
     ObsoleteMappingRowsLeft,
     ObsoleteRowsLeft,
 )
-from engine.lake.deletion import CHANGE_KEY, MAPPING_KEY, delete_below
-from engine.lake.failures import LakeFailed, jvm_failures
+from engine.lake.deletion import delete_below
+from engine.lake.failures import LakeFailed
+from engine.lake.file_deletion import FileDeletion
 from engine.lake.tables import Lake
 from engine.model.cleanup import RetentionOutcome
 from engine.model.client import HeldInstance
 from engine.model.job import CleanupParameters
 from engine.model.lsn import Lsn
-from engine.query.lsn_functions import LsnTimeMapping
 
 _log = structlog.get_logger(__name__)
 
@@ -37,29 +37,11 @@ ATTEMPTS = 3
 """How often a table is tried: a commit of capture may have come in between."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A table whose rows below ``low`` go: a change table, or cdc.lsn_time_mapping without an instance."""
-
-    path: str
-    low: Lsn
-    capture_instance: str | None = None
-
-    @property
-    def key(self) -> Sequence[str]:
-        return MAPPING_KEY if self.capture_instance is None else CHANGE_KEY
-
-    def left(self, error: CdcError) -> CdcError:
-        """What to say where rows are left."""
-        if self.capture_instance is None:
-            return ObsoleteMappingRowsLeft(error)
-        return ObsoleteRowsLeft(self.capture_instance, error)
-
-
 class RetentionCleanup:
     """sys.sp_MScdc_cleanup_job for the databases of one control database.
 
-    holding: keeps a table from being dropped while a statement runs on it.
+    holding: keeps a table from being dropped while a statement runs on it. by_files: of the process that
+    commits to the lake.
     """
 
     def __init__(
@@ -70,6 +52,7 @@ class RetentionCleanup:
         clock: Callable[[], datetime],
         crash: CrashPoints | None = None,
         holding: Callable[[str], AbstractContextManager[None]] = lambda path: nullcontext(),
+        by_files: FileDeletion | None = None,
     ) -> None:
         self._control = control
         self._lake = lake
@@ -77,6 +60,7 @@ class RetentionCleanup:
         self._clock = clock
         self._crash = crash or CrashPoints()
         self._holding = holding
+        self._by_files = by_files
 
     def run(
         self,
@@ -93,32 +77,39 @@ class RetentionCleanup:
         of it is in the outcome; each failure is a row of sys.dm_cdc_errors too.
         """
         database = lease.database
-        low = self._low_watermark(lease, parameters.retention)
+        plan = CleanupPlan(self._control, self._lake, database, self._spark)
+        low = self._low_watermark(plan, lease, parameters.retention)
         if low is None:
             return RetentionOutcome(None, 0)
         dropped = drop_stale(self._control, database, self._clock())
-        held = self._raise(lease, low)
+        before = self._control.instances.list(database)
+        held = self._raise(plan, lease, low)
+        since = mapped_since(low, held)
+        after = self._control.instances.list(database)
+        effects = {each.capture_instance: each for each in plan.effects(before, after, since, held)}
         self._crash.reach(CleanupCrashPoint.BEFORE_DELETING)
         deleted, failures = 0, []
-        for table in self._tables(database, _mapped_since(low, held)):
+        for table in tables_below(self._lake, database, after, since):
+            effect = effects[table.capture_instance]
             try:
                 for rows in self._delete(table, lease, parameters.threshold, stop):
                     deleted += rows
+                    effect = replace(effect, rows=effect.rows + rows, statements=effect.statements + 1)
                     progress(deleted)
             except LakeFailed as error:
                 if self._is_there(database, table):
-                    failures.append(self._failed(lease, table.left(error), low))
+                    failures.append(self._failed(lease, _left(table, error), low))
+                    effect = replace(effect, failed=True)
+            effects[table.capture_instance] = effect
         if failures:
             self._failed(lease, CleanupFailed(database, failures[0]), low)
-        return RetentionOutcome(low, deleted, stop(), tuple(failures), held, tuple(dropped))
+        tables = tuple(effects.values())
+        return RetentionOutcome(low, deleted, stop(), tuple(failures), held, tuple(dropped), tables)
 
-    def _raise(self, lease: Lease, low: Lsn) -> tuple[HeldInstance, ...]:
+    def _raise(self, plan: CleanupPlan, lease: Lease, low: Lsn) -> tuple[HeldInstance, ...]:
         """Moves low endpoints, in one transaction; those that clients keep behind."""
         clients = self._control.clients.list(lease.database)
-        behind = {client.acknowledged_lsn or Lsn.ZERO for client in clients}
-        done = self._control.low_endpoints.raise_all(
-            lease, low, self._clock(), self._rounded(lease.database, {each for each in behind if each < low})
-        )
+        done = self._control.low_endpoints.raise_all(lease, low, self._clock(), plan.rounded(clients, low))
         _log.info(
             "low endpoints raised",
             database=lease.database,
@@ -128,65 +119,23 @@ class RetentionCleanup:
         )
         return done.held
 
-    def _rounded(self, database: str, acknowledged: set[Lsn]) -> dict[Lsn, Lsn | None]:
-        """The last commit up to each: a low endpoint is always one, whatever a client acknowledges."""
-        if not acknowledged:
-            return {}
-        high = self._control.watermarks.get(database).high
-        mapping = LsnTimeMapping(self._spark, self._lake, database, high)
-        with jvm_failures():
-            return {lsn: mapping.last_upto(lsn) for lsn in acknowledged}
-
-    def _low_watermark(self, lease: Lease, retention: int) -> Lsn | None:
-        """The first commit inside of the retention; None where nothing has been captured.
-
-        Of commits with one time the smallest LSN counts. A time that hits no entry is rounded up, so that
-        nothing older is left; the reference does not say. The last captured commit is the one of the high
-        watermark: should clocks have been set back, it is not later than max(tran_end_time).
-        """
-        database = lease.database
-        high = self._control.watermarks.get(database).high
-        if high is None:
-            return None
-        mapping = LsnTimeMapping(self._spark, self._lake, database, high)
+    def _low_watermark(self, plan: CleanupPlan, lease: Lease, retention: int) -> Lsn | None:
+        """As `CleanupPlan.low_watermark`; that it could not be computed is an error row too."""
         try:
-            with jvm_failures():
-                last_commit = mapping.map_lsn_to_time(high)
-                since = (
-                    None if last_commit is None else mapping.first_since(kept_since(last_commit, retention))
-                )
-        except LakeFailed as error:
-            raise self._not_computed(lease, retention, str(error)) from error
-        if since is None:
-            words = f"cdc.lsn_time_mapping has no row of the last captured commit, {high}."
-            raise self._not_computed(lease, retention, words)
-        return since
+            return plan.low_watermark(retention)
+        except LowEndpointNotComputed as error:
+            self._failed(lease, error, Lsn.ZERO)
+            raise
 
-    def _not_computed(self, lease: Lease, retention: int, words: str) -> CdcError:
-        error = LowEndpointNotComputed(lease.database, retention, words)
-        self._failed(lease, error, Lsn.ZERO)
-        return error
-
-    def _tables(self, database: str, low: Lsn) -> list[_Table]:
-        """Change tables below their low endpoints, which others may have moved further, then the mapping."""
-        tables = [
-            _Table(
-                self._lake.change_table(database, instance.capture_instance),
-                instance.start_lsn,
-                instance.capture_instance,
-            )
-            for instance in self._control.instances.list(database)
-            if instance.start_lsn is not None
-        ]
-        return [*tables, _Table(self._lake.lsn_time_mapping(database), low)]
-
-    def _is_there(self, database: str, table: _Table) -> bool:
+    def _is_there(self, database: str, table: ObsoleteTable) -> bool:
         """Whether nobody has disabled it meanwhile."""
         if table.capture_instance is None:
             return self._control.watermarks.identity(database) is not None
         return self._control.instances.get(database, table.capture_instance) is not None
 
-    def _delete(self, table: _Table, lease: Lease, threshold: int, stop: Callable[[], bool]) -> Iterator[int]:
+    def _delete(
+        self, table: ObsoleteTable, lease: Lease, threshold: int, stop: Callable[[], bool]
+    ) -> Iterator[int]:
         """The rows that each statement deleted. Raises LeaseLost; LakeFailed after the last attempt."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -198,9 +147,9 @@ class RetentionCleanup:
                 _log.warning("statement is tried again", database=lease.database, error=error.line())
 
     def _statements(
-        self, table: _Table, lease: Lease, threshold: int, stop: Callable[[], bool]
+        self, table: ObsoleteTable, lease: Lease, threshold: int, stop: Callable[[], bool]
     ) -> Iterator[int]:
-        statements = delete_below(self._spark, table.path, table.low, threshold, table.key)
+        statements = delete_below(self._spark, table.path, table.low, threshold, table.key, self._by_files)
         while not stop():
             with self._holding(table.path):
                 # One that goes now waits; one that is gone must not be written to.
@@ -222,6 +171,8 @@ class RetentionCleanup:
         return error.line()
 
 
-def _mapped_since(low: Lsn, held: Sequence[HeldInstance]) -> Lsn:
-    """Where cdc.lsn_time_mapping is to begin: changes that stay keep their times."""
-    return min([low, *(each.low_endpoint for each in held if each.low_endpoint is not None)])
+def _left(table: ObsoleteTable, error: CdcError) -> CdcError:
+    """What to say where rows of a table are left."""
+    if table.capture_instance is None:
+        return ObsoleteMappingRowsLeft(error)
+    return ObsoleteRowsLeft(table.capture_instance, error)

@@ -46,7 +46,11 @@ def hook(
     timeout_seconds: Annotated[int | None, typer.Option(help="How long the hook may take.")] = None,
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
-    """Show the alert hook, or set what is given: the agent runs it on failure, stall, lag and slot."""
+    """Show the alert hook, or set what is given.
+
+    The agent tells it of failures, stall, lag, slot and collector, `highwater start` of an agent that stays
+    away.
+    """
     if sum([command is not None, webhook is not None, off]) > 1:
         raise typer.BadParameter("give one of --command, --webhook and --off")
     with opened(home) as engine:
@@ -90,7 +94,7 @@ def hook_as_text(hook: AlertHook) -> str:
 def alert_as_text(alert: Alert) -> str:
     """A line on an alert, and one on how each of its events was told."""
     end = "" if alert.cleared_at is None else f" to {moment(alert.cleared_at)}"
-    lines = [f"{alert.database} {alert.kind} {moment(alert.raised_at)}{end}: {alert.text}"]
+    lines = [f"{alert.database or 'home'} {alert.kind} {moment(alert.raised_at)}{end}: {alert.text}"]
     lines.append(f"  raised: {alert.raised_told or 'not told yet'}")
     if alert.cleared_at is not None:
         lines.append(f"  cleared: {alert.cleared_told or 'not told yet'}")

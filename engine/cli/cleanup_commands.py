@@ -16,6 +16,7 @@ from engine.cli.job_commands import (
     identity,
     jobs_of,
     moment,
+    rows_text,
     start_job,
     stop_job,
 )
@@ -126,11 +127,6 @@ def as_dict(
         "waits_for": [_waited(client) for client in held],
         "last_compaction": _compaction(compacted),
     }
-
-
-def rows_text(count: int) -> str:
-    """A number of rows."""
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _compaction(run: CompactionRun | None) -> dict[str, object] | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.job_commands import moment
+from engine.cli.job_commands import enabled_names, moment, rows_text
 from engine.cli.lsn_text import parse_lsn
 from engine.cli.session import DEFAULT_HOME, DatabaseOption, HomeOption, opened
 from engine.errors import ExpiryInvalid
@@ -93,8 +93,7 @@ def list_clients(
 ) -> None:
     """Show clients and how far they are behind: of one database, or of all without -d."""
     with opened(home) as engine:
-        names = [each.name for each in engine.databases() if each.is_cdc_enabled]
-        for name in names if database is None else [engine.database(database).name]:
+        for name in enabled_names(engine, database):
             for lag in engine.client_lags(name, capture_instance):
                 typer.echo(json.dumps(as_dict(lag), ensure_ascii=False) if as_json else as_text(lag))
 
@@ -180,9 +179,8 @@ def _behind(lag: ClientLag) -> str:
         return ""
     if lag.lag_rows == 0:
         return ", nothing behind"
-    rows = "1 row" if lag.lag_rows == 1 else f"{lag.lag_rows:,} rows"
     time = "" if lag.lag_seconds is None else f" and {length_text(lag.lag_seconds)}"
-    return f", {rows}{time} behind ({lag.lag_bytes:,} bytes of log)"
+    return f", {rows_text(lag.lag_rows)}{time} behind ({lag.lag_bytes:,} bytes of log)"
 
 
 def _expiry(client: Client) -> str:

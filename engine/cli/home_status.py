@@ -59,6 +59,7 @@ def _failing(home: Home, text: str, fix: str) -> dict[str, Any]:
         "agent": {"alive": agent["pid"] is not None, **agent},
         "processes": processes,
         "databases": [],
+        "collection_sets": [],
         "findings": [
             {"verdict": "failing", "subject": str(home.folder), "text": text, "since": None, "fix": fix}
         ],
@@ -76,6 +77,7 @@ def as_text(status: Mapping[str, Any]) -> str:
     lines += [f"  {_process(name, status['processes'].get(name))}" for name in PROCESSES]
     for database in status["databases"]:
         lines += _database(database)
+    lines += [_collection_set(each) for each in status["collection_sets"]]
     return "\n".join(lines)
 
 
@@ -102,10 +104,27 @@ def _database(database: Mapping[str, Any]) -> Iterator[str]:
     yield f"  lag {lag}, last look {looked}"
     if slot := database["slot"]:
         yield from _slot(slot, database["forecast"])
+    yield from (_client(each) for each in database["clients"])
     for instance in database["capture_instances"]:
         start = instance["start_lsn"] or "not yet met in the log"
         table = f"{instance['source_schema']}.{instance['source_table']}"
         yield f"  {instance['capture_instance']}: {table}, from {start}"
+
+
+def _client(client: Mapping[str, Any]) -> str:
+    reached = client["acknowledged_lsn"] or "has acknowledged nothing"
+    words = f"  client {client['client']} of {client['capture_instance']}: {reached}"
+    if client["held_since"]:
+        return f"{words}, cleanup has waited for it since {client['held_since']}"
+    return f"{words}, cleanup comes to it at {client['passed_at']}" if client["passed_at"] else words
+
+
+def _collection_set(found: Mapping[str, Any]) -> str:
+    run, due = found["last_run"], found["next_run"]
+    last = f"last snapshot {run['snapshot_time']} {run['outcome']}" if run else "no snapshot yet"
+    following = f", next {due}" if due and found["is_running"] else ""
+    state = "runs" if found["is_running"] else "is stopped"
+    return f"Collection set '{found['name']}' {state}: {last}{following}"
 
 
 def _capture(capture: Mapping[str, Any]) -> Iterator[str]:

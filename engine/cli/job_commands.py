@@ -71,9 +71,17 @@ def moment(time: datetime) -> str:
 
 def jobs_of(engine: Engine, database: str | None) -> Iterator[AnyJob]:
     """The jobs of one database, or of every enabled one without a name."""
-    if database is None:
-        names = [each.name for each in engine.databases() if each.is_cdc_enabled]
-    else:
-        names = [engine.database(database).name]
-    for name in names:
+    for name in enabled_names(engine, database):
         yield from engine.help_jobs(name)
+
+
+def enabled_names(engine: Engine, database: str | None) -> list[str]:
+    """The name of one database, or of every enabled one without a name."""
+    if database is None:
+        return [each.name for each in engine.databases() if each.is_cdc_enabled]
+    return [engine.database(database).name]
+
+
+def rows_text(count: int) -> str:
+    """A number of rows."""
+    return "1 row" if count == 1 else f"{count:,} rows"

@@ -21,6 +21,7 @@ from engine.cli import (
     process_commands,
     source_commands,
     sql_commands,
+    user_commands,
 )
 
 
@@ -45,6 +46,7 @@ def application() -> typer.Typer:
         monitoring_commands,
         alert_commands,
         collector_commands,
+        user_commands,
         demo_commands,
     ):
         commands.register(app)

@@ -16,7 +16,7 @@ from engine.model.scan_session import ScanError, ScanSession
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
 
-_LAKE_TYPES = {"int": "bigint", "str": "string", "datetime": "timestamp"}
+_LAKE_TYPES = {"int": "bigint", "datetime": "timestamp"}
 """How the columns' Python types are written."""
 
 
@@ -41,7 +41,8 @@ def sessions(
     """
     with opened(home) as engine:
         found = engine.scan_sessions(engine.database(database).name, limit)
-    _write(ScanSession, found, form)
+    with pipe_may_close():
+        write_rows(ScanSession, found, form)
 
 
 def errors(
@@ -55,19 +56,19 @@ def errors(
     """
     with opened(home) as engine:
         found = engine.scan_errors(engine.database(database).name)
-    _write(ScanError, found, form)
-
-
-def _write(kind: type, found: Iterable[Any], form: Format) -> None:
-    columns = columns_of(kind)
-    rows = (tuple(_value(getattr(row, name)) for name, _ in columns) for row in found)
     with pipe_may_close():
-        write(lines(columns, rows, form))
+        write_rows(ScanError, found, form)
+
+
+def write_rows(kind: type, found: Iterable[Any], form: Format) -> None:
+    """Prints objects of a dataclass, a row each."""
+    columns = columns_of(kind)
+    write(lines(columns, (tuple(_value(getattr(row, name)) for name, _ in columns) for row in found), form))
 
 
 def columns_of(kind: type) -> Sequence[Column]:
     """Name and lake type of each field of a dataclass, in order."""
-    return [(field.name, _LAKE_TYPES[str(field.type).split(" ")[0]]) for field in fields(kind)]
+    return [(field.name, _LAKE_TYPES.get(str(field.type).split(" ")[0], "string")) for field in fields(kind)]
 
 
 def _value(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -40,12 +41,17 @@ def register(app: typer.Typer) -> None:
 
 def connect(
     name: Annotated[str, typer.Argument(help="What to call the source here.")],
-    dsn: Annotated[str, typer.Argument(help="libpq URI: postgresql://user:password@host:port/database")],
+    dsn: Annotated[
+        str,
+        typer.Argument(
+            help="libpq URI: postgresql://user:password@host:port/database; - reads it from standard input."
+        ),
+    ],
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Register a PostgreSQL database (14 or later) as a source, or say what must change at it."""
     with opened(home) as engine:
-        for problem in engine.connect(name, dsn):
+        for problem in engine.connect(name, sys.stdin.readline().strip() if dsn == "-" else dsn):
             typer.echo(f"Note: {problem.problem} {problem.fix}", err=True)
         typer.echo(f"Database '{name}' is connected.")
 

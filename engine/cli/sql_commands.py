@@ -53,7 +53,7 @@ def sql(
                 Console(interpreter, engine, home / "sql_history").run()
                 return
             for batch in batches(script):
-                interpreter.run(batch)
+                interpreter.run_recorded(batch)
             sys.stdout.flush()
             failed = interpreter.failed
     if failed:

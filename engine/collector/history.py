@@ -7,23 +7,25 @@ Works over Spark Connect as well: only SQL is sent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.collector.breaks import Run, restarts
+from engine.collector.day_files import days_of, rows_of_days
+from engine.collector.file_history import SESSION_COLUMNS, FileHistory
+from engine.collector.ranges import HistoryRange
 from engine.collector.views import SESSIONS, SESSIONS_TABLE, CollectedView
 from engine.lake.sql_text import delta_table, quoted
 from engine.lake.tables import Lake
-from engine.model.collection import BreakKind, HistoryBreak, HistoryPoint
+from engine.model.collection import HistoryBreak, HistoryPoint
 from engine.query.failures import fetching
 
-CLOCK_MARGIN = timedelta(days=1)
-"""How far a clock may have been set back between a session's begin and its snapshot."""
 _KEY = "database_name, engine_start, session_id"
 _NOT_THERE = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_MISSING")
 _VALUES = (
@@ -37,30 +39,46 @@ _VALUES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRange:
-    """[start, end) of sessions' beginnings, of one database or all.
+class History:
+    """The history of scan sessions: by Arrow where that can read the lake, else by Spark.
 
-    taken_until: when the first snapshot at or after ``end`` was taken, in which the last sessions of the
-    range are; None: all later ones are looked through. not_counted: snapshots that are no whole ones.
+    spark: asked for a session where one is needed.
     """
 
-    start: datetime
-    end: datetime
-    database: str | None = None
-    taken_until: datetime | None = None
-    not_counted: Sequence[int] = ()
+    def __init__(self, spark: Callable[[], SparkSession], lake: Lake) -> None:
+        self._spark = spark
+        self._lake = lake
+        self._files = FileHistory(lake)
 
-    def condition(self) -> str:
-        """What rows of the range's snapshots meet; a day's files are skipped by their folder."""
-        parts = [f"snapshot_date >= DATE'{_day(self.start, -CLOCK_MARGIN)}'"]
-        if self.taken_until is not None:
-            parts.append(f"snapshot_date <= DATE'{_day(self.taken_until, CLOCK_MARGIN)}'")
-        return " AND ".join([*parts, *_counted(self.not_counted, self.database)])
+    def sessions(self, asked: HistoryRange) -> DataFrame:
+        """Each session that began in the range once, as it was known last; columns of the view and its run.
+
+        ``database_name``, ``engine_start``, then the 21 columns; in no order. Session 0 is none.
+        """
+        found = self._files.sessions(asked)
+        if found is None:
+            return self._by_spark().sessions(asked)
+        return frame_of(self._spark(), found)
+
+    def series(self, asked: HistoryRange, bucket_seconds: int) -> Sequence[HistoryPoint]:
+        """What sessions did in each stretch of so many seconds, counted from 1970, by database and time.
+
+        A stretch without a session has no point.
+        """
+        found = self._files.series(asked, bucket_seconds)
+        return self._by_spark().series(asked, bucket_seconds) if found is None else found
+
+    def engine_restarts(self, asked: HistoryRange) -> Sequence[HistoryBreak]:
+        """Where another run of capture begins to give a database its sessions, in order of time."""
+        found = self._files.engine_restarts(asked)
+        return self._by_spark().engine_restarts(asked) if found is None else found
+
+    def _by_spark(self) -> SparkHistory:
+        return SparkHistory(self._spark(), self._lake)
 
 
-class History:
-    """The history of scan sessions in the lake."""
+class SparkHistory:
+    """The same, wherever the lake is and however much of it is asked for."""
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self._spark = spark
@@ -107,22 +125,19 @@ class History:
         """Where another run of capture begins to give a database its sessions, in order of time."""
         query = (
             "SELECT database_name, engine_start, min(snapshot_time) AS first, max(snapshot_time) AS last,"
-            f" min(snapshot_id) AS number FROM {self._table} WHERE session_id = 0 AND {asked.condition()}"
+            f" min(snapshot_id) AS number FROM {self._table} WHERE session_id = 0 AND {_condition(asked)}"
             f" AND snapshot_time >= {_moment(asked.start)} AND snapshot_time < {_moment(asked.end)}"
-            " GROUP BY database_name, engine_start ORDER BY database_name, number"
+            " GROUP BY database_name, engine_start"
         )
-        rows = self._rows(query)
-        found = [
-            HistoryBreak(BreakKind.ENGINE_RESTART, before["last"], after["first"], after["database_name"])
-            for before, after in pairwise(rows)
-            if before["database_name"] == after["database_name"]
-        ]
-        return sorted(found, key=lambda each: (each.start, each.database or ""))
+        return restarts(
+            Run(row["database_name"], row["number"], row["first"], row["last"], row["engine_start"])
+            for row in self._rows(query)
+        )
 
     def _of(self, asked: HistoryRange) -> str:
         return (
             f"session_id <> 0 AND start_time >= {_moment(asked.start)} AND start_time < {_moment(asked.end)}"
-            f" AND {asked.condition()}"
+            f" AND {_condition(asked)}"
         )
 
     def _rows(self, query: str) -> list[dict[str, Any]]:
@@ -148,6 +163,32 @@ def collected_rows(
     return frame if frame.columns else None
 
 
+def rows_taken(
+    spark: Callable[[], SparkSession], lake: Lake, output_table: str, view: CollectedView, asked: HistoryRange
+) -> pa.Table | None:
+    """Rows of snapshots that count and were taken in the range, with the view's columns and their times.
+
+    By Arrow where that can read the table, else by Spark; None where it was never written.
+    """
+    columns = [*view.columns.names, "database_name", "snapshot_time", "snapshot_id"]
+    days = days_of(lake.custom_snapshots(output_table), asked)
+    if days is None:
+        frame = collected_rows(spark(), lake, output_table, asked.not_counted, asked.database)
+        if frame is None:
+            return None
+        times = f"snapshot_time >= {_moment(asked.start)} AND snapshot_time < {_moment(asked.end)}"
+        with fetching():
+            return frame.where(times).select(*columns).toArrow()
+    parts = [part.rows for part in rows_of_days(days, view, columns, asked)]
+    if not parts:
+        return pa.schema([view.schema.field(name) for name in columns]).empty_table()
+    rows = pa.concat_tables(parts)
+    inside = pc.and_(
+        pc.greater_equal(rows["snapshot_time"], asked.start), pc.less(rows["snapshot_time"], asked.end)
+    )
+    return rows.filter(inside)
+
+
 def sql_or_nothing(spark: SparkSession, query: str, view: CollectedView | None = None) -> DataFrame:
     """A query's rows; where its table was never written none, of the view's columns if there is a view."""
     with fetching():
@@ -160,11 +201,14 @@ def sql_or_nothing(spark: SparkSession, query: str, view: CollectedView | None =
                 raise
         if view is None:
             return spark.sql("SELECT 1").select()
-        from pyspark.sql.pandas.types import from_arrow_schema
+        return frame_of(spark, view.schema.empty_table()).select(*SESSION_COLUMNS)
 
-        names = ("database_name", "engine_start", *view.columns.names)
-        schema = from_arrow_schema(view.schema)
-        return spark.createDataFrame([], schema).select(*names)
+
+def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows that are known, as a DataFrame."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.createDataFrame(rows if rows.num_rows else [], from_arrow_schema(rows.schema))
 
 
 def _counted(not_counted: Sequence[int], database: str | None) -> Sequence[str]:
@@ -177,11 +221,12 @@ def _counted(not_counted: Sequence[int], database: str | None) -> Sequence[str]:
     return [*whole, f"database_name = CAST(X'{database.encode().hex()}' AS string)"]
 
 
-def _day(moment: datetime, margin: timedelta) -> date:
-    try:
-        return (moment.astimezone(UTC) + margin).date()
-    except OverflowError:
-        return date.min if margin < timedelta(0) else date.max
+def _condition(asked: HistoryRange) -> str:
+    """What rows of the range's snapshots meet; a day's files are skipped by their folder."""
+    parts = [f"snapshot_date >= DATE'{asked.first_day}'"]
+    if asked.last_day is not None:
+        parts.append(f"snapshot_date <= DATE'{asked.last_day}'")
+    return " AND ".join([*parts, *_counted(asked.not_counted, asked.database)])
 
 
 def _moment(moment: datetime) -> str:

@@ -33,7 +33,6 @@ SCHEDULES = (
     _shipped("6h", 360),
 )
 """The collector's schedules by the original's names; their uids are the same in every home."""
-EVERY_FIVE_MINUTES = SCHEDULES[0]
 """What a set has by default."""
 
 

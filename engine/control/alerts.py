@@ -21,7 +21,7 @@ _UNTOLD = or_(alerts.c.raised_told.is_(None), _CLEARED_UNTOLD)
 
 
 class AlertRepository:
-    """Alerts as rows: at most one of a kind stands for a database."""
+    """Alerts as rows: at most one of a kind stands for a database, or for the home."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -40,12 +40,20 @@ class AlertRepository:
             connection.execute(new.on_conflict_do_update(index_elements=["hook_id"], set_=asdict(hook)))
 
     def note(
-        self, database: str, standing: Mapping[AlertKind, str], unknown: frozenset[AlertKind], now: datetime
+        self,
+        database: str | None,
+        standing: Mapping[AlertKind, str],
+        unknown: frozenset[AlertKind],
+        now: datetime,
     ) -> None:
-        """Raises what stands and did not, clears what stood and does not; of the unknown nothing changes."""
+        """Raises what stands and did not, clears what stood and does not; of the unknown nothing changes.
+
+        database: None for what is about the home as a whole.
+        """
         with self._connections.begin() as connection:
-            key = database_id(connection, database)
-            open_ = (alerts.c.database_id == key, alerts.c.cleared_at.is_(None))
+            key = None if database is None else database_id(connection, database)
+            # IS NOT DISTINCT FROM: NULL is the home.
+            open_ = (alerts.c.database_id.is_not_distinct_from(key), alerts.c.cleared_at.is_(None))
             stands = {row.kind for row in connection.execute(select(alerts.c.kind).where(*open_))}
             over = [kind for kind in stands if kind not in standing and kind not in unknown]
             if over:
@@ -87,13 +95,13 @@ class AlertRepository:
 
 
 def _alerts() -> Select[Any]:
-    return select(alerts, databases.c.name).join(databases)
+    return select(alerts, databases.c.name).outerjoin(databases)
 
 
 def _alert(row: Row[Any]) -> Alert:
     return Alert(
         row.alert_id,
-        row.name,
+        row.name or "",
         AlertKind(row.kind),
         row.text,
         row.raised_at,

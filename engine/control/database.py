@@ -8,6 +8,7 @@ from typing import Self
 
 from sqlalchemy import Connection, delete, func, literal, select, text, update
 
+from engine.control.activity import ActivityRepository
 from engine.control.alerts import AlertRepository
 from engine.control.capture_runs import CaptureRunRepository
 from engine.control.clients import ClientRepository
@@ -36,6 +37,7 @@ from engine.control.schema import (
 )
 from engine.control.sessions import SessionRepository
 from engine.control.sources import SourceRepository
+from engine.control.users import UserRepository
 from engine.control.watermarks import WatermarkRepository
 from engine.model.job import JobType
 
@@ -65,6 +67,8 @@ class ControlDatabase:
         self.alerts = AlertRepository(connections)
         self.collection_sets = CollectionSetRepository(connections)
         self.collection_runs = CollectionRunRepository(connections)
+        self.users = UserRepository(connections)
+        self.activity = ActivityRepository(connections)
 
     @classmethod
     def open(cls, dsn: str) -> Self:

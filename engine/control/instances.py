@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Label, Row, Select, delete, func, insert, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from engine.control.connections import Connections, database_id
@@ -50,12 +50,36 @@ class InstanceRepository:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._known: dict[int, tuple[str, CaptureInstance]] = {}
 
     def list(self, database: str | None = None) -> list[CaptureInstance]:
-        """The instances of a database, or of all, by source table and creation."""
+        """The instances of a database, or of all, by source table and creation.
+
+        Every scan and every look asks for them, and they seldom change: only those are read whose row has
+        another version than when it was read last. Whatever changes columns changes that row too.
+        """
         where = () if database is None else (databases.c.name == database,)
         with self._connections.snapshot() as connection:
-            return _read(connection, *where)
+            versions = {
+                row.object_id: row.row_version for row in connection.execute(_versions().where(*where))
+            }
+            at_hand = self._known
+            known = {number: at_hand[number] for number in versions.keys() & at_hand.keys()}
+            new = [number for number, version in versions.items() if known.get(number, ("",))[0] != version]
+            if new:
+                for instance in _read(connection, change_tables.c.object_id.in_(new)):
+                    known[instance.object_id] = versions[instance.object_id], instance
+                self._keep(known, database)
+        return [known[number][1] for number in versions]
+
+    def _keep(self, known: dict[int, tuple[str, CaptureInstance]], database: str | None) -> None:
+        """What was read is not read again; what is gone is forgotten; other threads keep theirs."""
+        others = {
+            number: each
+            for number, each in self._known.items()
+            if database is not None and each[1].database != database
+        }
+        self._known = others | known
 
     def get(self, database: str, capture_instance: str) -> CaptureInstance | None:
         """One instance; None when the database has none of that name."""
@@ -278,17 +302,26 @@ def _insert_columns(connection: Connection, instance: CaptureInstance) -> None:
         connection.execute(insert(index_columns), identifier)
 
 
+_ORDER = (
+    databases.c.name,
+    change_tables.c.source_schema,
+    change_tables.c.source_table,
+    change_tables.c.object_id,
+)
+
+
+def _versions() -> Select[Any]:
+    """Each instance's id and the version of its row, in order."""
+    version: Label[str] = literal_column("change_tables.xmin::text").label("row_version")
+    return select(change_tables.c.object_id, version).join(databases).order_by(*_ORDER)
+
+
 def _read(connection: Connection, *where: Any) -> list[CaptureInstance]:
     tables = (
         select(change_tables, databases.c.name.label("database"))
         .join(databases)
         .where(*where)
-        .order_by(
-            databases.c.name,
-            change_tables.c.source_schema,
-            change_tables.c.source_table,
-            change_tables.c.object_id,
-        )
+        .order_by(*_ORDER)
     )
     ids = select(change_tables.c.object_id).join(databases).where(*where)
     columns = _by_object(

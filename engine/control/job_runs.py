@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,16 @@ from engine.control.connections import Connections
 from engine.control.jobs import report, run_of
 from engine.control.leases import Lease, hold
 from engine.control.schema import cdc_jobs, databases, job_history
-from engine.model.job import CleanupJob, CleanupParameters, JobRun, JobState, JobType, RunOutcome
+from engine.control.table_cleanups import to_json
+from engine.model.job import (
+    CleanupJob,
+    CleanupParameters,
+    JobRun,
+    JobState,
+    JobType,
+    RunOutcome,
+    TableCleanup,
+)
 
 RUNS_KEPT = 1000
 """Runs kept of each job."""
@@ -73,12 +83,18 @@ class JobRunRepository:
         self._update(run, deleted_rows=deleted_rows)
 
     def finish(
-        self, run: ClaimedRun, end: datetime, outcome: RunOutcome, message: str, deleted_rows: int
+        self,
+        run: ClaimedRun,
+        end: datetime,
+        outcome: RunOutcome,
+        message: str,
+        deleted_rows: int,
+        tables: Sequence[TableCleanup] = (),
     ) -> None:
         """Ends a run; the job's state and message say how. A job that was dropped meanwhile is no error."""
         with self._connections.begin() as connection:
             values = {"end_time": end, "outcome": outcome, "message": message, "deleted_rows": deleted_rows}
-            connection.execute(_of(run).values(values))
+            connection.execute(_of(run).values(values | {"tables": to_json(tables)}))
             report(connection, run.job.job_id, _STATES.get(outcome, JobState.STOPPED), message, None)
 
     def list(self, database: str, job_type: JobType | None, limit: int) -> list[JobRun]:

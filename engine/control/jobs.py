@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from engine.control.connections import Connections, database_id
 from engine.control.notifications import JOBS, REPORTED, notify
 from engine.control.schema import cdc_jobs, databases, job_history
+from engine.control.table_cleanups import from_json
 from engine.errors import JobMissing
 from engine.model.job import (
     SCHEDULES,
@@ -257,6 +258,7 @@ def _jobs() -> Select[Any]:
         runs.c.retries,
         runs.c.parameters,
         runs.c.output,
+        runs.c.tables,
     ]
     return select(cdc_jobs, databases.c.name, *newest).join(databases).outerjoin(runs, true())
 
@@ -316,4 +318,5 @@ def run_of(row: Row[Any], message: str) -> JobRun:
         row.retries,
         row.parameters,
         row.output,
+        from_json(row.tables),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy import Connection, func, select, update
 
@@ -16,6 +17,8 @@ from engine.errors import LowWatermarkPassesClient
 from engine.model.client import Client, HeldInstance
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,12 @@ class LowEndpointRepository:
         with self._connections.begin() as connection:
             key = hold(connection, lease.database, lease.token, lease.job_type)
             starts = _locked(connection, change_tables.c.database_id == key)
-            slowest = _slowest(clients_of(connection, key))
+            slowest = slowest_of(clients_of(connection, key))
             raised, held = 0, []
             for object_id, start in starts.items():
-                target, client = low, slowest.get(object_id)
-                if client is not None and (client.acknowledged_lsn or Lsn.ZERO) < low:
-                    target = (rounded or {}).get(client.acknowledged_lsn or Lsn.ZERO) or start
-                    held.append(_held(client, max(start, target)))
+                target, waiting = low_endpoint_after(start, low, slowest.get(object_id), rounded or {})
+                if waiting is not None:
+                    held.append(waiting)
                 raised += _raise(connection, object_id, target)
             _note(connection, tuple(starts), low, now)
         return RaisedEndpoints(raised, tuple(sorted(held, key=lambda each: each.capture_instance)))
@@ -92,18 +94,28 @@ def _locked(connection: Connection, which: object) -> dict[int, Lsn]:
     return {row.object_id: row.start_lsn for row in rows}
 
 
-def _slowest(found: Sequence[tuple[int, Client]]) -> dict[int, Client]:
-    """Of each instance, the client that has come least far."""
-    slowest: dict[int, Client] = {}
-    for object_id, client in found:
-        known = slowest.get(object_id)
+def slowest_of(found: Iterable[tuple[Key, Client]]) -> dict[Key, Client]:
+    """Of each instance, the client that has come least far; by what instances are told apart by."""
+    slowest: dict[Key, Client] = {}
+    for instance, client in found:
+        known = slowest.get(instance)
         if known is None or (client.acknowledged_lsn or Lsn.ZERO) < (known.acknowledged_lsn or Lsn.ZERO):
-            slowest[object_id] = client
+            slowest[instance] = client
     return slowest
 
 
-def _held(client: Client, low_endpoint: Lsn) -> HeldInstance:
-    return HeldInstance(client.capture_instance, client.name, client.acknowledged_lsn, low_endpoint)
+def low_endpoint_after(
+    start: Lsn, low: Lsn, slowest: Client | None, rounded: Mapping[Lsn, Lsn | None]
+) -> tuple[Lsn, HeldInstance | None]:
+    """Where a low endpoint at ``start`` goes by a cleanup up to ``low``, and who keeps it behind. Pure.
+
+    rounded: as in `LowEndpointRepository.raise_all`.
+    """
+    reached = Lsn.MAX if slowest is None else slowest.acknowledged_lsn or Lsn.ZERO
+    if slowest is None or reached >= low:
+        return max(start, low), None
+    target = max(start, rounded.get(reached) or start)
+    return target, HeldInstance(slowest.capture_instance, slowest.name, slowest.acknowledged_lsn, target)
 
 
 def _raise(connection: Connection, object_id: int, low: Lsn) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
@@ -19,6 +20,8 @@ ERRORS_KEPT = 1000
 """Rows kept at most: errors outside of a session all belong to session 0."""
 MESSAGE_LENGTH = 1024
 """error_message is nvarchar(1024)."""
+
+Errors = list[ScanError]
 
 _NAMES = tuple(field.name for field in fields(ScanError))
 
@@ -46,6 +49,15 @@ class ScanErrorRepository:
         query = select(scan_errors).where(scan_errors.c.database_id == key).order_by(scan_errors.c.entry_id)
         with self._connections.read() as connection:
             return [_error(row) for row in connection.execute(query)]
+
+    def by_database(self) -> dict[str, Errors]:
+        """The errors kept of each database that has any, oldest first."""
+        query = select(scan_errors, databases.c.name).join(databases).order_by(scan_errors.c.entry_id)
+        found: defaultdict[str, Errors] = defaultdict(list)
+        with self._connections.read() as connection:
+            for row in connection.execute(query):
+                found[row.name].append(_error(row))
+        return found
 
     def collected(self, database: str, entry_id: int) -> Sequence[tuple[int, datetime | None, ScanError]]:
         """Errors after an entry, oldest first, each with its number and the run of capture it belongs to."""

@@ -118,6 +118,7 @@ job_history = Table(
     Column("retries", Integer, nullable=False, server_default="0"),
     Column("parameters", JSONB, nullable=False, server_default="{}"),
     Column("output", Text, nullable=False, server_default=""),
+    Column("tables", JSONB, nullable=False, server_default="[]"),
     Index("job_history_job", "job_id", "run_id"),
     schema="dbo",
 )
@@ -182,7 +183,7 @@ alerts = Table(
     "alerts",
     metadata,
     Column("alert_id", BigInteger, primary_key=True, autoincrement=True),
-    _database_key(primary_key=False),
+    Column("database_id", Integer, ForeignKey("dbo.databases.database_id", ondelete="CASCADE")),
     Column("kind", Text, nullable=False),
     Column("text", Text, nullable=False),
     Column("raised_at", INSTANT, nullable=False),
@@ -191,6 +192,12 @@ alerts = Table(
     Column("raised_told", Text),
     Column("cleared_told", Text),
     Index("alerts_standing", "database_id", "kind", unique=True, postgresql_where=text("cleared_at IS NULL")),
+    Index(
+        "alerts_standing_of_home",
+        "kind",
+        unique=True,
+        postgresql_where=text("cleared_at IS NULL AND database_id IS NULL"),
+    ),
     schema="dbo",
 )
 
@@ -454,5 +461,42 @@ collection_positions = Table(
     _database_key(),
     Column("engine_start", INSTANT),
     Column("last_id", BigInteger, nullable=False),
+    schema="dbo",
+)
+
+users = Table(
+    "highwater_users",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("principal", Text),
+    Column("changed_at", INSTANT, nullable=False),
+    Column("changed_by", Text, nullable=False),
+    schema="dbo",
+)
+
+dashboard_settings = Table(
+    "highwater_dashboard",
+    metadata,
+    Column("settings_id", Integer, primary_key=True, autoincrement=False),
+    Column("exports", Boolean, nullable=False),
+    Column("zone", Text, nullable=False),
+    schema="dbo",
+)
+
+activity = Table(
+    "highwater_activity",
+    metadata,
+    Column("activity_id", BigInteger, primary_key=True, autoincrement=True),
+    Column("started", INSTANT, nullable=False),
+    Column("ended", INSTANT),
+    Column("user_name", Text, nullable=False),
+    Column("role", Text),
+    Column("database", Text),
+    Column("command", Text, nullable=False),
+    Column("statement", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("error_number", Integer),
+    Column("error_text", Text),
     schema="dbo",
 )

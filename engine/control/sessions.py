@@ -7,7 +7,7 @@ same after a million sessions as after one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,6 +41,14 @@ RUNS_KEPT = timedelta(days=30)
 Sessions = list[ScanSession]
 
 _NAMES = tuple(field.name for field in fields(ScanSession))
+
+
+@dataclass(frozen=True, slots=True)
+class NewestSession:
+    """A session and when it was written last, UTC: while it gets on, often."""
+
+    session: ScanSession
+    written_at: datetime | None
 
 
 class SessionRepository:
@@ -91,6 +99,27 @@ class SessionRepository:
             )
             return [_session(row) for row in reversed(connection.execute(query).all())]
 
+    def newest(self) -> dict[str, NewestSession]:
+        """The newest session of the present run of each database that has any, by database."""
+        mine = scan_sessions.c.database_id == scan_runs.c.database_id
+        last = (
+            select(scan_sessions)
+            .where(
+                mine,
+                scan_sessions.c.engine_start == scan_runs.c.engine_start,
+                scan_sessions.c.session_id != AGGREGATE_ID,
+            )
+            .order_by(scan_sessions.c.session_id.desc())
+            .limit(1)
+            .lateral()
+        )
+        query = select(databases.c.name, last).select_from(
+            databases.join(scan_runs).join(last, literal(True))
+        )
+        with self._connections.read() as connection:
+            rows = connection.execute(query).all()
+        return {row.name: NewestSession(_session(row), row.written_at) for row in rows}
+
     def aggregate(self, database: str) -> ScanSession | None:
         """Session 0 of the present run; None before its first session."""
         with self._connections.read() as connection:
@@ -101,39 +130,29 @@ class SessionRepository:
             row = connection.execute(query).one_or_none()
         return None if row is None else _session(row)
 
-    def written_at(self, database: str) -> datetime | None:
-        """When the newest session of the present run was written last, UTC; while it gets on, often."""
-        with self._connections.read() as connection:
-            query = (
-                select(scan_sessions.c.written_at)
-                .where(
-                    scan_sessions.c.database_id == _key_of(database),
-                    scan_sessions.c.engine_start == _present_run(connection, database),
-                    scan_sessions.c.session_id != AGGREGATE_ID,
-                )
-                .order_by(scan_sessions.c.session_id.desc())
-                .limit(1)
-            )
-            return connection.scalar(query)
+    def log_ends(self, upto: datetime) -> dict[str, tuple[Lsn, datetime]]:
+        """Where each log ended when it was last read to its end before ``upto``, and when that was, UTC.
 
-    def log_end(self, database: str, upto: datetime) -> tuple[Lsn, datetime] | None:
-        """Where the log ended when it was last read to its end before ``upto``, and when that was, UTC.
-
-        The earliest that is known where nothing is known of the time before. Sessions that ended at a
-        bound of theirs, or failed, don't know the log's end.
+        By database. The earliest that is known where nothing is known of the time before. Sessions that
+        ended at a bound of theirs, or failed, don't know the log's end.
         """
         ends = select(scan_sessions.c.end_lsn, scan_sessions.c.end_time).where(
-            scan_sessions.c.database_id == _key_of(database),
+            scan_sessions.c.database_id == databases.c.database_id,
             scan_sessions.c.session_id != AGGREGATE_ID,
             scan_sessions.c.failed_sessions_count == 0,
             scan_sessions.c.end_lsn != scan_sessions.c.last_commit_lsn,
         )
         start = scan_sessions.c.start_time
-        before = ends.where(start <= upto, scan_sessions.c.end_time <= upto).order_by(start.desc()).limit(1)
-        first = ends.where(scan_sessions.c.end_time > upto).order_by(start).limit(1)
+        before = ends.where(start <= upto, scan_sessions.c.end_time <= upto).order_by(start.desc())
+        first = ends.where(scan_sessions.c.end_time > upto).order_by(start)
+        found: dict[str, tuple[Lsn, datetime]] = {}
         with self._connections.read() as connection:
-            found = connection.execute(before).one_or_none() or connection.execute(first).one_or_none()
-        return None if found is None else (Lsn.parse(found.end_lsn), found.end_time)
+            for end in (first, before):
+                one = end.limit(1).lateral()
+                query = select(databases.c.name, one).join(one, literal(True))
+                known = connection.execute(query)
+                found |= {row.name: (Lsn.parse(row.end_lsn), row.end_time) for row in known}
+        return found
 
     def since(self, database: str, moment: datetime, limit: int) -> Sessions:
         """The newest ``limit`` sessions of all runs that began at ``moment`` or later, by start."""

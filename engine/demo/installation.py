@@ -42,17 +42,30 @@ def install(dsn: str) -> bool:
     return True
 
 
+def has_company(dsn: str) -> bool:
+    """Whether the company is in a database. Raises SourceUnreachable."""
+    with connected(dsn) as connection:
+        return set(_comments(connection).values()) == {MARK}
+
+
 def is_installed(connection: Connection) -> bool:
     """Whether the company is in this database. Raises DemoNamesTaken when others have its names."""
-    found = connection.execute(
-        "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace"
-        " WHERE nspname = ANY(%s) ORDER BY nspname",
-        [list(SCHEMAS)],
-    ).fetchall()
-    foreign = [name for name, comment in found if comment != MARK]
+    found = _comments(connection)
+    foreign = [name for name, comment in found.items() if comment != MARK]
     if foreign:
         raise DemoNamesTaken(connection.info.dbname, ", ".join(foreign))
     return len(found) == len(SCHEMAS)
+
+
+def _comments(connection: Connection) -> dict[str, str | None]:
+    """Those of `SCHEMAS` that are there, with what they say of themselves."""
+    return dict(
+        connection.execute(
+            "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace"
+            " WHERE nspname = ANY(%s) ORDER BY nspname",
+            [list(SCHEMAS)],
+        ).fetchall()
+    )
 
 
 @contextmanager

@@ -7,19 +7,17 @@ neighbours in LSN order become one file, so that range queries go on skipping fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from engine.lake.delta_log import DeltaTables, Rewrite
-from engine.lake.failures import LakeFailed, jvm_failures
+from engine.lake.delta_log import DeltaTables, FileCommit, Purpose
+from engine.lake.failures import lake_failures
 from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import RangeFile, range_of_table, unused_files
+from engine.lake.range_files import RangeFile, range_of_table
+from engine.lake.vacuum import vacuum
 from engine.model.lsn import Lsn
 
 FILES_A_COMMIT = 2000
@@ -125,23 +123,25 @@ class Compactor:
             return Compacted()
         before = after = 0
         while not stop() and is_there():
-            with _failures():
-                rewrite = self._tables.begin_rewrite(path)
-                chosen = self._chosen(path, order[0], rewrite.read_version)
+            with lake_failures():
+                if not self._chosen(path, order[0]):
+                    break  # most tables: Delta, in the JVM, would run a job to open each
+                commit = self._tables.begin_files(path, Purpose.COMPACT)
+                chosen = self._chosen(path, order[0], commit.read_version)
                 if not chosen:
                     break
                 for run in chosen:
-                    rewrite.replace([each.path for each in run], self._rows(rewrite, run, order), self._fsync)
+                    commit.replace([each.path for each in run], self._rows(commit, run, order), self._fsync)
                 self._reach("before_compacting")
                 with self._holding(path):
                     if not is_there():
                         break
-                    if not rewrite.commit(self._fsync):
+                    if not commit.commit(self._fsync):
                         return Compacted(before, after, conflict=True)
             self._reach("after_compacting")
             replaced = sum(len(run) for run in chosen)
-            before, after = before + replaced, after + rewrite.written
-            if rewrite.written >= replaced:
+            before, after = before + replaced, after + commit.written
+            if commit.written >= replaced:
                 break  # wide rows: their files are small on disk, and no fewer do
         return Compacted(before, after)
 
@@ -151,16 +151,10 @@ class Compactor:
         hours: no more than a week, which is as long as Delta's checkpoints remember what went. Delta's own
         VACUUM finds the same by Spark jobs, some seconds a table. Raises LakeFailed.
         """
-        folder = local_folder(path)
-        if folder is None:
-            return 0
-        with _failures():
-            unused = unused_files(path, hours)
-        for name in unused:
-            (folder / unquote(name)).unlink(missing_ok=True)
-        return len(unused)
+        with lake_failures():
+            return vacuum(path, hours, orphans=True) or 0
 
-    def _chosen(self, path: str, position: str, version: int) -> list[Sequence[RangeFile]]:
+    def _chosen(self, path: str, position: str, version: int | None = None) -> list[Sequence[RangeFile]]:
         files = range_of_table(path, position, Lsn.ZERO, Lsn.MAX, version).files
         chosen: list[Sequence[RangeFile]] = []
         count = 0
@@ -171,21 +165,6 @@ class Compactor:
                 break
         return chosen
 
-    def _rows(self, rewrite: Rewrite, run: Sequence[RangeFile], order: Sequence[str]) -> pa.Table:
-        schema = rewrite.schema
-        parts = []
-        for file in run:
-            # Spark's files may have times in twelve bytes, of which Arrow would make nanoseconds.
-            with pq.ParquetFile(file.path, coerce_int96_timestamp_unit="us") as parquet:
-                parts.append(parquet.read().rename_columns(schema.names).cast(schema))
+    def _rows(self, commit: FileCommit, run: Sequence[RangeFile], order: Sequence[str]) -> pa.Table:
+        parts = [commit.rows(file.path) for file in run]
         return pa.concat_tables(parts).sort_by([(name, "ascending") for name in order])
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Around what reads and writes a table. Raises LakeFailed."""
-    try:
-        with jvm_failures():
-            yield
-    except (DeltaError, pa.ArrowException) as error:
-        raise LakeFailed(" ".join(str(error).split())) from error

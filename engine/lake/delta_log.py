@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +51,13 @@ What is appended is above every watermark, so the order of the two does not matt
 level, though its SQL does not let it be set.
 """
 
+_KEPT_PROPERTIES = {
+    _ISOLATION: _APPENDS_PASS,
+    # An entry for each commit: by default Delta keeps those of a month, at a scan a second two million.
+    "delta.logRetentionDuration": "interval 2 days",
+}
+"""What a table of an earlier version is given when it is opened."""
+
 _CONFLICTS = ("Concurrent", "MetadataChanged", "ProtocolChanged")
 """How the names of Delta's exceptions begin for a commit that another one has forestalled."""
 
@@ -60,6 +69,14 @@ class ChangeTableDiffers(CdcError):  # noqa: N818 - named like the errors of eng
     """A table is already there with other columns than the capture instance has."""
 
     number = 50020
+
+
+class Purpose(Enum):
+    """What a commit of files is for: what the table's history calls it, and whether streams see it."""
+
+    APPEND = "append"
+    COMPACT = "compact"
+    DELETE = "delete"
 
 
 class DeltaTables:
@@ -83,8 +100,9 @@ class DeltaTables:
             return True
         found = StructType.fromJson(json.loads(newest.metadata().schemaString()))
         _check_columns(path, found, wanted)
-        if not newest.metadata().configuration().contains(_ISOLATION):
-            self._isolate(log)
+        configuration = newest.metadata().configuration()
+        if not all(configuration.contains(name) for name in _KEPT_PROPERTIES):
+            self._complete(log)
         return False
 
     def alter(self, path: str, schema: pa.Schema, commit: int, command: int) -> int | None:
@@ -166,15 +184,23 @@ class DeltaTables:
             self._schemas[path] = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
         return DeltaTransaction(self._spark, self._jvm, path, transaction, self._schemas[path])
 
-    def begin_rewrite(self, path: str) -> Rewrite:
-        """A transaction on the newest version that puts other files in the place of some.
+    def begin_files(
+        self,
+        path: str,
+        purpose: Purpose,
+        partition: Mapping[str, str] | None = None,
+        statistics: Collection[str] = STATISTICS_COLUMNS,
+    ) -> FileCommit:
+        """A transaction on the newest version that adds files, or puts them in the place of others.
 
         It reads no position, so that appends pass it; it fails where one of its files is gone meanwhile.
+        partition: the one that all its files are of, as Delta's log writes it; statistics: columns whose
+        bounds the log is to tell, of times and texts.
         """
         log = self._log(path)
         newest = log.update(False, self._jvm.none, self._jvm.none)
         transaction = log.startTransaction(self._jvm.none, self._jvm.some(newest))
-        return Rewrite(self._jvm, path, transaction)
+        return FileCommit(self._jvm, path, transaction, purpose, partition or {}, statistics)
 
     def checkpoint(self, path: str) -> None:
         """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
@@ -195,11 +221,11 @@ class DeltaTables:
         self._jvm.enter()
         return self._jvm.delta_log_object.forTable(self._jvm.session, path)
 
-    def _isolate(self, log: Any) -> None:
-        """Gives a table of an earlier version the isolation that new ones have."""
+    def _complete(self, log: Any) -> None:
+        """Gives a table of an earlier version the properties that new ones have."""
         transaction = log.startTransaction()
         metadata = json.loads(transaction.metadata().json())
-        metadata["metaData"]["configuration"][_ISOLATION] = _APPENDS_PASS
+        metadata["metaData"]["configuration"].update(_KEPT_PROPERTIES)
         transaction.updateMetadata(self._jvm.action(json.dumps(metadata)), False)
         transaction.commit(self._jvm.as_seq([]), self._jvm.write)
 
@@ -280,41 +306,88 @@ class DeltaTransaction:
         return version
 
 
-class Rewrite:
-    """A commit in the making after which the table has the same rows in other files; of a local table.
+class FileCommit:
+    """A commit in the making that adds files, or puts some in the place of others; of a local table.
 
-    read_version: the version that it goes on from; schema: the table's columns; written: its new files.
+    read_version: the version that it goes on from; schema: the columns that its files have, which are the
+    table's without those of the partition; written: how many files are new.
     """
 
-    def __init__(self, jvm: Jvm, path: str, transaction: Any) -> None:
+    def __init__(
+        self,
+        jvm: Jvm,
+        path: str,
+        transaction: Any,
+        purpose: Purpose,
+        partition: Mapping[str, str],
+        statistics: Collection[str],
+    ) -> None:
         found = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
+        found = StructType([field for field in found if field.name not in partition])
         folder = local_folder(path)
         assert folder is not None, path
         self.read_version: int = transaction.readVersion()
         self.schema: pa.Schema = to_arrow_schema(found, timezone="UTC")
         self.written = 0
+        self._found = found
         self._columns = _physical_columns(found)
         self._jvm = jvm
         self._folder = folder
         self._transaction = transaction
+        self._purpose = purpose
+        self._partition = partition
+        self._statistics = statistics
         self._actions: list[Any] = []
 
-    def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> None:
-        """Writes ``rows``, which are those of ``files``, into new files."""
-        added = write_files(self._folder, rows, self._columns, fsync)
-        self.written += len(added)
-        self._actions += [self._jvm.action(file.action(data_change=False)) for file in added]
-        now = time.time_ns() // 1_000_000
-        for file in files:
-            name = quote(str(Path(file).relative_to(self._folder)))
-            removed = {"path": name, "deletionTimestamp": now, "dataChange": False}
-            self._actions.append(self._jvm.action(json.dumps({"remove": removed})))
+    def rows(self, file: str) -> pa.Table:
+        """The rows of one of the table's files."""
+        # Spark's files may have times in twelve bytes, of which Arrow would make nanoseconds.
+        with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as parquet:
+            # Spark writes the columns of the partition into them too, though nobody reads these.
+            rows = parquet.read([column.name for column in self._columns.values()])
+            return rows.rename_columns(self.schema.names).cast(self.schema)
 
-    def commit(self, fsync: bool) -> bool:
-        """Puts the new files in the place of the old; False where another writer was faster with these."""
+    def append(self, rows: pa.Table, fsync: bool) -> None:
+        """Writes ``rows`` into new files. Raises ChangeTableDiffers, before, when they have other columns."""
+        _check_columns(str(self._folder), self._found, from_arrow_schema(rows.schema))
+        self.replace([], rows, fsync)
+
+    def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> None:
+        """Writes ``rows``, which are those of ``files`` that stay, into new files; without rows into none."""
+        is_change = self._purpose is not Purpose.COMPACT
+        added = write_files(self._folder, rows, self._columns, fsync, self._statistics)
+        self.written += len(added)
+        self._actions += [self._jvm.action(file.action(is_change, self._partition)) for file in added]
+        for file in files:
+            self._actions.append(self._jvm.action(json.dumps({"remove": self._removed(Path(file))})))
+
+    def _removed(self, file: Path) -> dict[str, Any]:
+        """Without the size Delta would count the table's files anew, by Spark jobs at the next commits."""
+        return {
+            # As Spark wrote it: a name in other letters would be another file's.
+            "path": quote(str(file.relative_to(self._folder)), safe="/="),
+            "deletionTimestamp": time.time_ns() // 1_000_000,
+            "dataChange": self._purpose is not Purpose.COMPACT,
+            "extendedFileMetadata": True,
+            "partitionValues": dict(self._partition),
+            "size": file.stat().st_size,
+        }
+
+    def commit(self, fsync: bool, deleted_rows: int = 0) -> bool:
+        """Puts the new files in the place of the old; False where another writer was faster with these.
+
+        deleted_rows: what the table's history is to say of a deletion.
+        """
         self._jvm.enter()
+        operation = {
+            Purpose.APPEND: self._jvm.write,
+            Purpose.COMPACT: self._jvm.optimize,
+            Purpose.DELETE: self._jvm.delete,
+        }[self._purpose]
+        if self._purpose is Purpose.DELETE:
+            self._jvm.tell(self._transaction, "numDeletedRows", deleted_rows)
         try:
-            version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.optimize)
+            version: int = self._transaction.commit(self._jvm.as_seq(self._actions), operation)
         except (Py4JJavaError, PySparkException) as error:
             if java_class(error).startswith(_CONFLICTS):
                 return False
@@ -338,6 +411,7 @@ class Jvm:
         self.delta_log_object = getattr(delta, "DeltaLog$").__getattr__("MODULE$")
         self._action_object = getattr(delta.actions, "Action$").__getattr__("MODULE$")
         self._python_utils = jvm.PythonUtils
+        self._metrics = jvm.org.apache.spark.sql.execution.metric.SQLMetrics
         self._path = jvm.org.apache.hadoop.fs.Path
         self._converters = jvm.scala.jdk.javaapi.CollectionConverters
         append = jvm.org.apache.spark.sql.SaveMode.Append
@@ -346,11 +420,18 @@ class Jvm:
         self.create_table = delta.DeltaOperations.CreateTable
         empty = jvm.PythonUtils.toSeq([])
         self.optimize = delta.DeltaOperations.Optimize(empty, empty, False, self.none, False)
+        self.delete = delta.DeltaOperations.Delete(empty)
         self.write = delta.DeltaOperations.Write(append, *[self.none] * 8)
 
     def enter(self) -> None:
         """Makes the session this thread's: once a table has a checkpoint, Delta asks the thread for it."""
         self._classic_session.setActiveSession(self.session)
+
+    def tell(self, transaction: Any, metric: str, value: int) -> None:
+        """Gives the commit of a transaction a metric, which the table's history has."""
+        counter = self._metrics.createMetric(self.session.sparkContext(), metric)
+        counter.set(value)
+        transaction.registerSQLMetrics(self.session, self._python_utils.toScalaMap({metric: counter}))
 
     def some(self, value: Any) -> Any:
         """A Scala Some."""
@@ -379,7 +460,7 @@ def _properties(schema: StructType) -> dict[str, str]:
         "delta.dataSkippingStatsColumns": ",".join(skipping),
         # Checkpoints are the agent's, off the hot path: one in a commit costs five times the commit.
         "delta.checkpointInterval": "1000000",
-        _ISOLATION: _APPENDS_PASS,
+        **_KEPT_PROPERTIES,
     }
     if any(_NEEDS_MAPPING & set(name) for name in schema.names):
         properties["delta.columnMapping.mode"] = "name"

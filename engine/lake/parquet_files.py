@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,13 +41,13 @@ class DataFile:
     modified: int
     statistics: str
 
-    def action(self, data_change: bool = True) -> str:
+    def action(self, data_change: bool = True, partition: Mapping[str, str] | None = None) -> str:
         """The ``add`` action of Delta's log, as JSON; without ``data_change`` its rows are not new."""
         return json.dumps(
             {
                 "add": {
                     "path": self.name,
-                    "partitionValues": {},
+                    "partitionValues": dict(partition or {}),
                     "size": self.size,
                     "modificationTime": self.modified,
                     "dataChange": data_change,
@@ -65,15 +65,21 @@ def local_folder(path: str) -> Path | None:
 
 
 def write_files(
-    folder: Path, rows: pa.Table, columns: Mapping[str, PhysicalColumn], fsync: bool
+    folder: Path,
+    rows: pa.Table,
+    columns: Mapping[str, PhysicalColumn],
+    fsync: bool,
+    statistics: Collection[str] = STATISTICS_COLUMNS,
 ) -> Sequence[DataFile]:
     """Writes ``rows`` into new files of ``folder``; nothing refers to them yet.
 
-    columns: those of the table and of ``rows``. An orphan that a crash leaves is harmless.
+    columns: those of the table and of ``rows``; statistics: those whose bounds are kept, of times and texts.
+    An orphan that a crash leaves is harmless.
     """
     step = _rows_a_file(rows)
     files = [
-        _write_file(folder, rows.slice(first, step), columns, fsync) for first in range(0, len(rows), step)
+        _write_file(folder, rows.slice(first, step), columns, fsync, statistics)
+        for first in range(0, len(rows), step)
     ]
     if fsync:
         flush(folder)
@@ -94,7 +100,13 @@ def _rows_a_file(rows: pa.Table) -> int:
     return max(1, min(MOST_ROWS, by_size))
 
 
-def _write_file(folder: Path, rows: pa.Table, columns: Mapping[str, PhysicalColumn], fsync: bool) -> DataFile:
+def _write_file(
+    folder: Path,
+    rows: pa.Table,
+    columns: Mapping[str, PhysicalColumn],
+    fsync: bool,
+    statistics: Collection[str],
+) -> DataFile:
     name = f"part-{uuid.uuid4()}.zstd.parquet"
     with (folder / name).open("wb") as file:
         pq.write_table(
@@ -111,7 +123,9 @@ def _write_file(folder: Path, rows: pa.Table, columns: Mapping[str, PhysicalColu
         if fsync:
             os.fsync(file.fileno())
         facts = os.fstat(file.fileno())
-    return DataFile(name, facts.st_size, facts.st_mtime_ns // 1_000_000, _statistics(rows, columns))
+    return DataFile(
+        name, facts.st_size, facts.st_mtime_ns // 1_000_000, _statistics(rows, columns, statistics)
+    )
 
 
 def _physical(rows: pa.Table, columns: Mapping[str, PhysicalColumn]) -> pa.Table:
@@ -124,12 +138,12 @@ def _physical(rows: pa.Table, columns: Mapping[str, PhysicalColumn]) -> pa.Table
     return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
-def _statistics(rows: pa.Table, columns: Mapping[str, PhysicalColumn]) -> str:
+def _statistics(rows: pa.Table, columns: Mapping[str, PhysicalColumn], bounded: Collection[str]) -> str:
     least: dict[str, str] = {}
     most: dict[str, str] = {}
     nulls: dict[str, int] = {}
     for name, column in columns.items():
-        if name in STATISTICS_COLUMNS:
+        if name in bounded:
             values = rows.column(name)
             nulls[column.name] = values.null_count
             if values.null_count < len(values):

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from engine.errors import CdcError
 from engine.lake.parquet_files import local_folder
@@ -30,6 +32,8 @@ _READ_AT_ONCE = 65_536
 """Rows of a file that are in memory at once."""
 _UNDERSTOOD = frozenset({"columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """Features of a table that do not change what its files hold, or are taken into account here."""
+_PATTERN = frozenset("{}[]*?\\")
+"""Characters that make a path a pattern. Where Spark is told that it is none, it reads files repeatedly."""
 
 
 class TableNotReadable(CdcError):  # noqa: N818 - named like the errors of engine.errors
@@ -44,7 +48,7 @@ class RangeFile:
     """A data file: its path or URI, and how many rows it has, those outside of the range among them.
 
     least, most: bounds of its rows' LSNs as text; least is empty and most None where they are not known.
-    size: in bytes.
+    size: in bytes. latest: no row has a later time, in the column that was asked for; None where not known.
     """
 
     path: str
@@ -52,6 +56,7 @@ class RangeFile:
     least: str = ""
     most: str | None = None
     size: int = 0
+    latest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +70,56 @@ class RangeOfTable:
     fields: tuple[Mapping[str, Any], ...]
 
 
-def range_of_table(path: str, position: str, low: Lsn, high: Lsn, version: int | None = None) -> RangeOfTable:
+def range_of_table(
+    path: str, position: str, low: Lsn, high: Lsn, version: int | None = None, time: str | None = None
+) -> RangeOfTable:
     """The files that may hold rows whose ``position`` is in ``low`` … ``high``.
 
-    path: of the table; version: the newest by default. Raises TableNotReadable; what the file system raises
-    where there is no table.
+    path: of the table; version: the newest by default; time: a column whose latest value each file tells.
+    Raises TableNotReadable; what the file system raises where there is no table.
     """
-    with _readable_name(path) as name:
+    with readable_name(path) as name:
         table = DeltaTable(name, version)
         for feature in table.protocol().reader_features or ():
             if feature not in _UNDERSTOOD:
                 raise TableNotReadable(path, _called(feature))
         fields = tuple(json.loads(table.schema().to_json())["fields"])
         added = pa.table(table.get_add_actions(flatten=True))
-    physical = {field["name"]: name_in_files(field) for field in fields}[position]
+    names = {field["name"]: name_in_files(field) for field in fields}
+    physical, timed = names[position], names.get(time or "")
     found = []
     for file in added.to_pylist():
         # Delta's log knows the names of the files, and one without statistics may hold anything.
         least, most = (file.get(f"{bound}.{physical}") for bound in ("min", "max"))
         if (least is None or least <= str(high)) and (most is None or most >= str(low)):
             place = f"{path}/{unquote(file['path'])}"
-            found.append(RangeFile(place, file["num_records"] or 0, least or "", most, file["size_bytes"]))
+            latest = _latest(file.get(f"max.{timed}"))
+            found.append(
+                RangeFile(place, file["num_records"] or 0, least or "", most, file["size_bytes"], latest)
+            )
     found.sort(key=lambda file: (file.least, file.path))
     return RangeOfTable(tuple(found), fields)
+
+
+def range_by_log(
+    path: str, position: str, low: Lsn, high: Lsn, version: int | None = None
+) -> RangeOfTable | None:
+    """As `range_of_table`; None where only Spark will do: another file system, a table with features of its
+    own, an odd path, no table.
+    """
+    if local_folder(path) is None or _PATTERN & set(path):
+        return None
+    try:
+        return range_of_table(path, position, low, high, version)
+    except (TableNotReadable, DeltaError):  # Spark reads it, or says what is wrong with it
+        return None
+
+
+def _latest(told: datetime | None) -> datetime | None:
+    """Delta cuts the greatest time of a file to milliseconds."""
+    if told is None:
+        return None
+    return (told if told.tzinfo else told.replace(tzinfo=UTC)) + timedelta(milliseconds=1)
 
 
 def name_in_files(field: Mapping[str, Any]) -> str:
@@ -109,16 +141,6 @@ def count_of_range(path: str, schema: pa.Schema, position: str, low: Lsn, high: 
             batches = rows_of_range(file, schema, position, low, high, [position])
             count += sum(batch.num_rows for batch in batches)
     return count
-
-
-def unused_files(path: str, hours: int) -> list[str]:
-    """Names of files that no version of the last ``hours`` hours refers to; nothing is deleted here.
-
-    Raises what deltalake does where there is no table.
-    """
-    with _readable_name(path) as name:
-        table = DeltaTable(name)
-        return list(table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True))
 
 
 def rows_of_range(
@@ -146,8 +168,8 @@ def rows_of_range(
 
 
 @contextmanager
-def _readable_name(path: str) -> Iterator[str]:
-    """A folder whose log deltalake can read: in a folder's name it decodes ``%20``, and finds nothing."""
+def readable_name(path: str) -> Iterator[str]:
+    """What deltalake reads a table's log by: in a folder's name it would decode ``%20``, and find nothing."""
     folder = local_folder(path)
     if folder is None:
         yield path

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import RangeOfTable, TableNotReadable, name_in_files, range_of_table
+from engine.lake.range_files import RangeOfTable, name_in_files, range_by_log
 from engine.lake.sql_text import delta_table, quoted, renamed
 from engine.model.lsn import Lsn
 
 MOST_FILES = 32
 """Files that Spark is told by their names, at most: more it would list in a job, and gain nothing."""
-
-_PATTERN = frozenset("{}[]*?\\")
-"""Characters that make a path a pattern. Where Spark is told that it is none, it reads files repeatedly."""
 
 
 def range_rows(
@@ -31,7 +26,7 @@ def range_rows(
     Spark need not load another version of the table first, a tenth of a second for each question.
     """
     condition = f"{quoted(position)} >= '{low}' AND {quoted(position)} <= '{high}'"
-    found = None if version is None else _range_of(path, position, low, high, version)
+    found = None if version is None else range_by_log(path, position, low, high, version)
     if found is None or len(found.files) > MOST_FILES:
         return spark.sql(f"SELECT * FROM {delta_table(path, version)} WHERE {condition}")
     return _by_name(spark, found).where(condition)
@@ -41,16 +36,6 @@ def no_rows(spark: SparkSession, columns: Iterable[tuple[str, str]]) -> DataFram
     """A frame with nothing in it, for which no job is run. columns: type and name of each."""
     nothing = renamed((f"CAST(NULL AS {lake_type})", name) for lake_type, name in columns)
     return spark.sql(f"SELECT {nothing} WHERE false")
-
-
-def _range_of(path: str, position: str, low: Lsn, high: Lsn, version: int) -> RangeOfTable | None:
-    """None where only Delta will do: another file system, a table with features of its own, an odd path."""
-    if local_folder(path) is None or _PATTERN & set(path):
-        return None
-    try:
-        return range_of_table(path, position, low, high, version)
-    except (TableNotReadable, DeltaError):  # Spark reads it, or says what is wrong with it
-        return None
 
 
 def _by_name(spark: SparkSession, found: RangeOfTable) -> DataFrame:

@@ -37,6 +37,9 @@ SESSION_DEFAULTS: Mapping[str, str] = {
     # Queries are text, and a column may be called ${x}.
     "spark.sql.variable.substitute": "false",
     "spark.sql.debug.maxToStringFields": "200",
+    # Threads that queries start, and that stay under a steady load: by default up to 1024 each.
+    "spark.sql.resultQueryStage.maxThreadThreshold": "32",
+    "spark.sql.shuffleExchange.maxThreadThreshold": "32",
 }
 """Every session's settings; ``extra`` of `build_session` goes over them."""
 

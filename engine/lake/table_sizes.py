@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from engine.lake.failures import jvm_failures
 from engine.lake.parquet_files import local_folder
+from engine.lake.range_files import readable_name
 from engine.lake.sql_text import delta_table
 from engine.lake.tail import TableTail
 
@@ -25,6 +26,15 @@ class TableSize:
     bytes: int
 
 
+def size_in_log(path: str) -> TableSize | None:
+    """The table's size as its log says; None where there is none. DeltaError for what only Spark knows."""
+    try:
+        with readable_name(path) as name:
+            return _size(pa.table(DeltaTable(name).get_add_actions(flatten=True)))
+    except TableNotFoundError:
+        return None
+
+
 class TableSizes:
     """Remembers each table's size with its version: one that has not changed costs a look at its log."""
 
@@ -35,8 +45,7 @@ class TableSizes:
 
     def of(self, path: str) -> TableSize | None:
         """The table's size now; None where there is none. Raises LakeFailed."""
-        folder = local_folder(path)
-        if folder is None:
+        if local_folder(path) is None:
             return self._by_spark(path)
         version = self._tail.version(path)
         if version is None:
@@ -45,8 +54,9 @@ class TableSizes:
         if known is not None and known[0] == version:
             return known[1]
         try:
-            table = DeltaTable(str(folder))
-            size = _size(pa.table(table.get_add_actions(flatten=True)))
+            with readable_name(path) as name:
+                table = DeltaTable(name)
+                size = _size(pa.table(table.get_add_actions(flatten=True)))
         except TableNotFoundError:
             return None
         except DeltaError:  # a feature of the table that only Spark knows

@@ -72,6 +72,11 @@ class Lake:
         """The path of ``custom_snapshots.<output_table>``, which has all databases' rows."""
         return f"{self.root}/custom_snapshots/{_segment(output_table)}"
 
+    @property
+    def results(self) -> str:
+        """The folder through which large results pass on their way to whoever asked."""
+        return f"{self.root}/_results"
+
     def _schema(self, database: str) -> str:
         return f"{self.root}/{_segment(database)}/cdc"
 

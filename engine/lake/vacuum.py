@@ -1,28 +1,28 @@
-"""Removes files that no version of a table needs, without Spark, whose VACUUM runs hundreds of tasks."""
+"""Deletes files that no version of a table needs, without Spark, whose VACUUM runs hundreds of tasks."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from engine.lake.parquet_files import local_folder
+from engine.lake.range_files import readable_name
 
 
-def vacuumed(path: str, kept_hours: int) -> bool:
-    """Removes what was removed from a local table longer ago; False where only Spark can do it.
+def vacuum(path: str, hours: int, orphans: bool) -> int | None:
+    """Deletes files that no version of the last ``hours`` hours refers to; how many. None: no local folder.
 
-    For the one who writes the table. Raises OSError.
+    orphans: also files that no version ever had, for which the table's folder is listed. For the process
+    that writes the table. Raises what deltalake does where there is no table, or one that only Spark can
+    read; OSError.
     """
     folder = local_folder(path)
     if folder is None:
-        return False
-    try:
-        names = DeltaTable(str(folder)).vacuum(kept_hours, dry_run=True, enforce_retention_duration=False)
-    except DeltaError:  # a feature of the table that only Spark knows
-        return False
-    for name in names:
-        Path(folder, unquote(name)).unlink(missing_ok=True)
-    return True
+        return None
+    with readable_name(path) as name:
+        table = DeltaTable(name)
+        unused = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=orphans)
+    for each in unused:
+        (folder / unquote(each)).unlink(missing_ok=True)
+    return len(unused)

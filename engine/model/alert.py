@@ -18,6 +18,10 @@ class AlertKind(StrEnum):
     LAG = "lag"
     SLOT = "slot"
     """The source keeps too much log for capture, or has removed what capture needs."""
+    AGENT = "agent"
+    """No agent runs, though one is to. Of the home, of no database."""
+    COLLECTION = "collection"
+    """The data collector fails, or its snapshots do not come. Of the home, of no database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class AlertHook:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert of a database. Times are UTC; ``cleared_at`` is None while it stands.
+    """One alert of a database, '' for one of the home. Times are UTC; ``cleared_at`` is None while it stands.
 
     raised_told and cleared_told: how the hook took it, None until it was told.
     """

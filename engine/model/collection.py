@@ -88,6 +88,16 @@ class CollectionSet:
     last_run: CollectionRun | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CollectedTable:
+    """A table of custom_snapshots, and how large it is now; nothing was written into it where files is 0."""
+
+    output_table: str
+    rows: int
+    files: int
+    size_bytes: int
+
+
 class BreakKind(StrEnum):
     """What breaks a line drawn over snapshots."""
 
@@ -104,6 +114,7 @@ class HistoryBreak:
     """A place where the history does not go on as before; ``start`` is the last snapshot before it, UTC.
 
     end: the first snapshot after it, None where there is none yet. database: None where all are meant.
+    began: when the agent, or the run of capture, began that goes on from there; None of a gap.
     """
 
     kind: BreakKind
@@ -111,6 +122,7 @@ class HistoryBreak:
     end: datetime | None
     database: str | None = None
     reason: str = ""
+    began: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from uuid import UUID
 
 from typing_extensions import TypeIs, TypeVar
 
+from engine.model.lsn import Lsn
+
 
 class JobType(StrEnum):
     """``job_type`` of msdb.dbo.cdc_jobs."""
@@ -85,13 +87,38 @@ class RunOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TableCleanup:
+    """What cleanup does to one table: a plan before it runs, its effect afterwards.
+
+    capture_instance: None for cdc.lsn_time_mapping. low_before, low_after: its low endpoint, and when these
+    transactions were committed, UTC, where known; the mapping has none before. rows: that go; whole_rows:
+    those of them that go first, in one statement; whole_files, shared_files: how many files hold nothing but
+    obsolete rows, and how many hold others too; told by a plan alone. waits_for: the client that keeps the
+    low endpoint behind. failed: some rows were left.
+    """
+
+    capture_instance: str | None
+    low_before: Lsn | None
+    low_after: Lsn | None
+    time_before: datetime | None
+    time_after: datetime | None
+    rows: int = 0
+    statements: int = 0
+    whole_rows: int | None = None
+    whole_files: int | None = None
+    shared_files: int | None = None
+    waits_for: str | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class JobRun:
     """One run of a job. Times are UTC; ``end_time`` is None while it runs, and where it was interrupted.
 
     deleted_rows: what a cleanup has deleted from change tables and cdc.lsn_time_mapping. parameters: by
     the original's names, as it ran with them. A capture job runs from its first scan that went well until
     it is stopped or fails; retries: how often it tried in vain since it failed. output: the end of what a
-    step of one's own printed.
+    step of one's own printed. tables: what a cleanup came to, table by table; none while it runs.
     """
 
     job_type: JobType
@@ -103,6 +130,7 @@ class JobRun:
     retries: int = 0
     parameters: Mapping[str, int | bool | str] = field(default_factory=dict)
     output: str = ""
+    tables: tuple[TableCleanup, ...] = field(default=(), compare=False)
 
 
 Parameters = TypeVar("Parameters", CaptureParameters, CleanupParameters, default=CaptureParameters)

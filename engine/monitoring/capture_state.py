@@ -210,7 +210,8 @@ def forecast_finding(
     effect = "the source's disk is full" if is_disk else "max_slot_wal_keep_size is used up and log is lost"
     text = f"Capture is {state.state}: in {duration(found.nearest)} {effect}, as the log grows now."
     verdict = Verdict.FAILING if found.nearest <= limits.forecast_failing else Verdict.ATTENTION
-    return Finding(verdict, f"Log of {facts.database.name}", text, state.since, state.fix)
+    name = facts.database.name
+    return Finding(verdict, f"Log of {name}", text, state.since, state.fix, name)
 
 
 def duration(length: timedelta) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -21,7 +21,7 @@ from engine.errors import (
     OldRowsMissing,
 )
 from engine.model.capture_instance import CaptureInstance
-from engine.model.client import Client
+from engine.model.client import Client, ClientForecast
 from engine.model.job import WAITS_FOR_SCAN, AnyJob, CleanupJob, Job, JobState, is_capture, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
@@ -44,6 +44,8 @@ _OF_CLEANUP = {
     )
 }
 LOOK_INTO_START = "highwater doctor"
+AGENT = "Agent"
+"""The subject of what is wrong with the process that runs jobs."""
 
 
 class Verdict(StrEnum):
@@ -58,7 +60,8 @@ class Verdict(StrEnum):
 class Finding:
     """One thing that is wrong. ``since`` is UTC, None where nobody knows.
 
-    ``fix`` is a command or statement to paste, empty where help is on its way.
+    ``fix`` is a command or statement to paste, empty where help is on its way. ``database`` is the one
+    that it is about, None for the agent and the like.
     """
 
     verdict: Verdict
@@ -66,6 +69,7 @@ class Finding:
     text: str
     since: datetime | None
     fix: str
+    database: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Thresholds:
     retained_bytes: int = 1024**3
     forecast: timedelta = timedelta(hours=24)
     forecast_failing: timedelta = timedelta(hours=1)
+    client: timedelta = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class DatabaseFacts:
     what is wrong with the log of one that does answer.
     jobs: as the agent reported them last, whether it still runs or not.
     silent_since: when the lease ended of a capture process that ought to renew it; None while it does.
+    client_forecasts: by capture instance and name; of those that are known.
     progress_at: when the newest session was seen to get on. log_before: where the log ended some time ago.
     """
 
@@ -107,6 +113,7 @@ class DatabaseFacts:
     progress_at: datetime | None = None
     log_before: LogPoint | None = None
     clients: Sequence[Client] = ()
+    client_forecasts: Mapping[tuple[str, str], ClientForecast] = field(default_factory=dict)
 
     @property
     def capture_job(self) -> Job | None:
@@ -156,7 +163,8 @@ def diagnose(
         findings.append(_agent_away(databases, agent_awaited_since, now, limits))
     for facts in databases:
         if facts.database.is_cdc_enabled:
-            findings += _of_database(facts, agent_is_alive, now, limits, revived_by)
+            mine = _of_database(facts, agent_is_alive, now, limits, revived_by)
+            findings += (replace(each, database=facts.database.name) for each in mine)
     return worst_first(findings)
 
 
@@ -172,7 +180,7 @@ def _of_database(
     yield from _tracking(facts)
     yield from _slot(facts, limits)
     yield from _job(facts, agent_is_alive)
-    yield from _cleanup(facts)
+    yield from _cleanup(facts, now, limits)
     if agent_is_alive:
         yield from _stalled(facts, now, limits, revived_by)
         yield from _latency(facts, limits)
@@ -197,7 +205,7 @@ def _agent_away(
         silence = f"The agent does not start: it has been away for {(now - since).total_seconds():.0f} s"
         what, fix = ("The agent is being started", "") if is_coming else (silence, LOOK_INTO_START)
     verdict = Verdict.FAILING if wanted and not is_coming else Verdict.ATTENTION
-    return Finding(verdict, "Agent", f"{what}: {effect}", since, fix)
+    return Finding(verdict, AGENT, f"{what}: {effect}", since, fix)
 
 
 def _source(facts: DatabaseFacts) -> Iterator[Finding]:
@@ -267,14 +275,17 @@ def _job(facts: DatabaseFacts, agent_is_alive: bool) -> Iterator[Finding]:
         yield Finding(Verdict.ATTENTION, f"Capture of {name}", text, job.since, "End that scan.")
 
 
-def _cleanup(facts: DatabaseFacts) -> Iterator[Finding]:
+def _cleanup(facts: DatabaseFacts, now: datetime, limits: Thresholds) -> Iterator[Finding]:
     """A cleanup job rests between its runs: only how the last one ended says anything."""
     job, name = facts.cleanup_job, facts.database.name
     if job is not None and job.state is JobState.FAILED:
         yield Finding(Verdict.ATTENTION, f"Cleanup of {name}", job.message, job.since, _clean_up(facts))
     for client in facts.clients:
+        known = facts.client_forecasts.get((client.capture_instance, client.name))
         if client.held_since is not None:
             yield _waits(client)
+        elif known is not None and known.passed_at is not None and known.passed_at - now <= limits.client:
+            yield _will_wait(client, known.passed_at)
 
 
 def _clean_up(facts: DatabaseFacts) -> str:
@@ -286,10 +297,22 @@ def _waits(client: Client) -> Finding:
         f"Cleanup of {client.capture_instance} waits for client '{client.name}', of which nothing was heard"
         f" since {client.acknowledged_at:%Y-%m-%d %H:%M:%S} UTC."
     )
+    return Finding(
+        Verdict.ATTENTION, f"Cleanup of {client.database}", text, client.held_since, _let_go(client)
+    )
+
+
+def _will_wait(client: Client, passed_at: datetime) -> Finding:
+    text = (
+        f"At the pace of client '{client.name}' cleanup of {client.capture_instance} waits for it from"
+        f" {passed_at:%Y-%m-%d %H:%M:%S} UTC on."
+    )
+    return Finding(Verdict.ATTENTION, f"Cleanup of {client.database}", text, None, _let_go(client))
+
+
+def _let_go(client: Client) -> str:
     of = ["-c", client.capture_instance, "-d", client.database]
-    fix = shlex.join(["highwater", "client", "drop", client.name, *of])
-    subject = f"Cleanup of {client.database}"
-    return Finding(Verdict.ATTENTION, subject, text, client.held_since, f"{fix}  # or let it catch up")
+    return f"{shlex.join(['highwater', 'client', 'drop', client.name, *of])}  # or let it catch up"
 
 
 def _stalled(facts: DatabaseFacts, now: datetime, limits: Thresholds, revived_by: str) -> Iterator[Finding]:

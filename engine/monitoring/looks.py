@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from threading import Thread
 from typing import Generic, TypeVar
@@ -14,6 +15,7 @@ class Look(Generic[_Answer]):
 
     def __init__(self, call: Callable[[], _Answer], name: str) -> None:
         self._call = call
+        self.began = time.monotonic()
         self._answers: list[_Answer] = []
         self._errors: list[BaseException] = []
         self._thread = Thread(target=self._run, name=name, daemon=True)

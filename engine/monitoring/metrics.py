@@ -12,16 +12,17 @@ from datetime import datetime, timedelta
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from engine.model.client import Client
+from engine.model.collection import CollectionSet
 from engine.model.job import JobState, RunOutcome, is_cleanup
 from engine.model.scan_session import ScanSession
 from engine.monitoring.capture_state import CaptureState
-from engine.monitoring.diagnosis import Verdict
+from engine.monitoring.diagnosis import DatabaseFacts, Verdict
 from engine.monitoring.status import DatabaseStatus, EngineStatus
 from engine.sources.base import SlotState
 
 PREFIX = "highwater"
 WAL_STATES = ("reserved", "extended", "unreserved", "lost")
-_LABEL = ("database",)
 
 Number = float | int | None
 
@@ -95,6 +96,8 @@ def families(reading: Reading) -> Iterator[Metric]:
                 found.gauge("findings", "Findings of the status.", count, verdict=str(verdict))
         for database in status.databases:
             _database(found, database, status.taken, (reading.totals or {}).get(database.name))
+        for each in status.collection_sets:
+            _collection_set(found, each)
     yield from found
 
 
@@ -111,6 +114,8 @@ def _database(found: Families, status: DatabaseStatus, now: datetime, total: Sca
         _slot(found, name, facts.slot)
     if status.forecast is not None:
         _forecast(found, status)
+    for client in facts.clients:
+        _client(found, facts, client, now)
     for instance in facts.instances:
         found.gauge(
             "capture_instance_info",
@@ -211,6 +216,33 @@ def _jobs(found: Families, status: DatabaseStatus) -> None:
                 run.deleted_rows,
                 database=status.name,
             )
+
+
+def _client(found: Families, facts: DatabaseFacts, client: Client, now: datetime) -> None:
+    labels = {
+        "database": client.database,
+        "capture_instance": client.capture_instance,
+        "client": client.name,
+    }
+    known = facts.client_forecasts.get((client.capture_instance, client.name))
+    passed = None if known is None else known.passed_at
+    text = "Until cleanup comes to the client, at its pace; below 0 it waits for it when it runs next."
+    left = None if passed is None else (passed - now).total_seconds()
+    found.gauge("client_forecast_seconds", text, left, **labels)
+    text = "Whether cleanup was kept back by the client when it ran last."
+    found.gauge("client_holds_cleanup", text, float(client.holds_cleanup), **labels)
+
+
+def _collection_set(found: Families, collection_set: CollectionSet) -> None:
+    labels, run = {"collection_set": collection_set.name}, collection_set.last_run
+    running = float(collection_set.is_running)
+    found.gauge("collection_set_running", "Whether the set collects by its schedule.", running, **labels)
+    at = None if run is None else run.snapshot_time
+    found.time("collection_last_run", "When the newest snapshot was begun.", at, **labels)
+    failed = None if run is None else float(run.outcome is RunOutcome.FAILED)
+    found.gauge("collection_last_run_failed", "Whether that snapshot failed.", failed, **labels)
+    due = collection_set.next_run
+    found.time("collection_next_run", "When the next snapshot is due.", due, **labels)
 
 
 def _slot(found: Families, name: str, slot: SlotState) -> None:

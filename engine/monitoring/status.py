@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from engine.control import ControlDatabase
+from engine.control.sessions import NewestSession
 from engine.errors import CdcError, SourceUnreachable
-from engine.model.client import Client
+from engine.lake.tables import Lake
+from engine.model.capture_instance import CaptureInstance
+from engine.model.client import Client, ClientForecast
+from engine.model.collection import CollectionSet
 from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, JobRun, is_cleanup
 from engine.model.lsn import Lsn
-from engine.model.scan_session import ScanSession
+from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
+from engine.model.watermark import Watermarks
 from engine.monitoring.capture_state import (
     AgentFacts,
     StateOfCapture,
@@ -23,8 +29,19 @@ from engine.monitoring.capture_state import (
     log_forecast,
     state_of_capture,
 )
-from engine.monitoring.diagnosis import DatabaseFacts, Finding, Verdict, diagnose, verdict_of, worst_first
+from engine.monitoring.client_forecasts import ClientForecasts, ClientKey
+from engine.monitoring.collection_findings import collection_findings
+from engine.monitoring.diagnosis import (
+    AGENT,
+    DatabaseFacts,
+    Finding,
+    Verdict,
+    diagnose,
+    verdict_of,
+    worst_first,
+)
 from engine.monitoring.forecast import PACE_WINDOW, LogForecast, LogPoint
+from engine.monitoring.kept_logs import KeptLogs
 from engine.monitoring.looks import Look
 from engine.procedures.jobs import as_seen
 from engine.runtime.home import Home
@@ -34,6 +51,8 @@ from engine.sources.registry import Sources
 
 SOURCE_SECONDS = 2.0
 """How long the status waits for sources, all together."""
+HOPELESS_SECONDS = 15.0
+"""After so long a source is asked again, over another connection, though it has not answered."""
 TRACKING_SECONDS = 15.0
 """How long tracked tables that were found in order are taken to be so."""
 
@@ -95,6 +114,18 @@ class EngineStatus:
     agent_is_alive: bool
     processes: tuple[ProcessStatus, ...]
     databases: tuple[DatabaseStatus, ...]
+    collection_sets: tuple[CollectionSet, ...] = ()
+
+    def verdict_of(self, database: DatabaseStatus) -> Verdict:
+        """That of one database: its own findings, and the agent's where a job of it waits for the agent."""
+        is_waiting = any(job.wanted for job in database.facts.jobs)
+        return verdict_of(
+            [
+                each
+                for each in self.findings
+                if each.database == database.name or (is_waiting and each.subject == AGENT)
+            ]
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``: times ISO 8601, LSNs as text, sizes in bytes, durations in seconds."""
@@ -106,6 +137,7 @@ class EngineStatus:
             "agent": {"alive": self.agent_is_alive} | processes.get("agent", nobody),
             "processes": processes,
             "databases": [_database(database, self.taken) for database in self.databases],
+            "collection_sets": [_collection_set(each) for each in self.collection_sets],
             "findings": [_finding(finding) for finding in self.findings],
         }
 
@@ -119,12 +151,18 @@ class StatusReader:
         sources: Sources,
         processes: Callable[[], Sequence[ProcessStatus]],
         clock: Callable[[], datetime],
+        lake: Lake,
+        rest: float = 0.0,
     ) -> None:
+        """``rest``: seconds that connections to sources are kept for another look."""
         self._control = control
         self._sources = sources
         self._processes = processes
         self._clock = clock
+        self._forecasts = ClientForecasts(control, lake, clock)
+        self._forecast_looks: dict[str, Look[_Forecasts]] = {}
         self._tracking_known: dict[str, tuple[float, Sequence[SourceProblem]]] = {}
+        self._logs = KeptLogs(sources, rest)
         self._looks: dict[str, Look[_Look]] = {}
         self._tracking_looks: dict[str, Look[Sequence[SourceProblem]]] = {}
         self._asking = Lock()
@@ -135,8 +173,10 @@ class StatusReader:
         registered = self._control.sources.list()
         looks = self._look_at([database for database in registered if database.is_cdc_enabled])
         silent = {each.database: each.expires for each in self._control.leases.list() if not each.current}
+        until = time.monotonic() + SOURCE_SECONDS
+        kept = _Kept.read(self._control, self._clock())
         facts = [
-            self._facts(database, looks.get(database.name, _Look(None, None, None)), silent)
+            self._facts(database, kept, looks.get(database.name, _Look(None, None, None)), silent, until)
             for database in registered
         ]
         processes = tuple(self._processes())
@@ -145,7 +185,9 @@ class StatusReader:
         found = diagnose(facts, alive, now, agent_awaited_since=agent.awaited_since, agent_pid=agent.pid)
         statuses = tuple(_status(each, agent, now) for each in facts)
         near = (forecast_finding(each.facts, each.capture, each.forecast) for each in statuses)
-        findings = worst_first([*found, *(each for each in near if each is not None)])
+        sets = tuple(self._control.collection_sets.list())
+        collector = collection_findings(sets, alive, now)
+        findings = worst_first([*found, *(each for each in near if each is not None), *collector])
         return EngineStatus(
             taken=now,
             verdict=verdict_of(findings),
@@ -153,12 +195,17 @@ class StatusReader:
             agent_is_alive=alive,
             processes=processes,
             databases=statuses,
+            collection_sets=sets,
         )
 
     def _agent(self, alive: bool, processes: Sequence[ProcessStatus]) -> AgentFacts:
         pid = next((process.pid for process in processes if process.name == "agent"), None)
         seen = None if alive else self._control.agent_seen()
         return AgentFacts(alive, _agent_awaited_since(processes), pid, seen)
+
+    def close(self) -> None:
+        """Gives up connections to sources."""
+        self._logs.close()
 
     def slot(self, database: SourceDatabase) -> SlotState:
         """What the source keeps for capture. Raises SourceUnreachable, LogBroken."""
@@ -170,6 +217,7 @@ class StatusReader:
 
     def _look_at(self, databases: Sequence[SourceDatabase]) -> dict[str, _Look]:
         end = time.monotonic() + SOURCE_SECONDS
+        self._logs.close(but={each.name for each in databases})
         with self._asking:
             looks = {each.name: _under_way(self._looks, each, self._look) for each in databases}
             tracking = {
@@ -189,16 +237,31 @@ class StatusReader:
                 answers[name] = replace(answers[name], tracking_problems=problems)
         return answers
 
-    def _look(self, database: SourceDatabase) -> _Look:
-        log = self._sources.log(database)
+    def _client_forecasts(
+        self, database: SourceDatabase, clients: Sequence[Client], until: float
+    ) -> _Forecasts:
+        """Nothing where the lake does not say in time: whoever asks for clients by name hears why."""
+        if not clients:
+            return {}
+        with self._asking:
+            look = _under_way(self._forecast_looks, database, self._forecasts_of)
+        return look.answer(until - time.monotonic()) or {}
+
+    def _forecasts_of(self, database: SourceDatabase) -> _Forecasts:
+        from deltalake.exceptions import DeltaError  # imports Arrow
+
         try:
-            return _Look(log.slot_state(), log.log_end(), None)
+            return self._forecasts.of(database.name)
+        except (CdcError, DeltaError, OSError):
+            return {}
+
+    def _look(self, database: SourceDatabase) -> _Look:
+        try:
+            return self._logs.ask(database, lambda log: _Look(log.slot_state(), log.log_end(), None))
         except SourceUnreachable as error:
             return _Look(None, None, str(error))
         except CdcError as error:
             return _Look(None, None, None, broken=str(error))
-        finally:
-            log.close()
 
     def _tracking(self, database: SourceDatabase) -> Sequence[SourceProblem]:
         """Asked now and then: it takes a connection of its own, and pages ask every few seconds."""
@@ -214,29 +277,76 @@ class StatusReader:
         self._tracking_known[database.name] = (-TRACKING_SECONDS if problems else time.monotonic(), problems)
         return problems
 
-    def _facts(self, database: SourceDatabase, look: _Look, silent: Mapping[str, datetime]) -> DatabaseFacts:
-        newest = self._control.sessions.list(database.name, limit=1)
+    def _facts(
+        self,
+        database: SourceDatabase,
+        kept: _Kept,
+        look: _Look,
+        silent: Mapping[str, datetime],
+        until: float,
+    ) -> DatabaseFacts:
+        name = database.name
+        newest, clients = kept.newest.get(name), kept.clients[name]
         return DatabaseFacts(
             database=database,
-            instances=self._control.instances.list(database.name),
-            jobs=self._control.jobs.list(database.name),
-            watermarks=self._control.watermarks.get(database.name),
-            latest=newest[0] if newest else None,
-            errors=self._control.errors.list(database.name),
+            instances=kept.instances[name],
+            jobs=kept.jobs[name],
+            watermarks=kept.watermarks.get(name) or Watermarks(name, None, None, None, None, None),
+            latest=None if newest is None else newest.session,
+            errors=kept.errors.get(name, ()),
             slot=look.slot,
             log_end=look.log_end,
             unreachable=look.unreachable,
             tracking_problems=look.tracking_problems,
             broken=look.broken,
-            silent_since=silent.get(database.name),
-            progress_at=self._control.sessions.written_at(database.name),
-            log_before=self._log_before(database.name),
-            clients=self._control.clients.list(database.name),
+            silent_since=silent.get(name),
+            progress_at=None if newest is None else newest.written_at,
+            log_before=kept.log_before.get(name),
+            clients=clients,
+            client_forecasts=self._client_forecasts(database, clients, until),
         )
 
-    def _log_before(self, database: str) -> LogPoint | None:
-        found = self._control.sessions.log_end(database, self._clock() - PACE_WINDOW)
-        return None if found is None else LogPoint(found[0].position, found[1])
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the control database has of every database, by name: asked for all at once, in few questions."""
+
+    instances: Mapping[str, Sequence[CaptureInstance]]
+    jobs: Mapping[str, Sequence[AnyJob]]
+    clients: Mapping[str, Sequence[Client]]
+    watermarks: Mapping[str, Watermarks]
+    newest: Mapping[str, NewestSession]
+    errors: Mapping[str, Sequence[ScanError]]
+    log_before: Mapping[str, LogPoint]
+
+    @classmethod
+    def read(cls, control: ControlDatabase, now: datetime) -> _Kept:
+        """As it is now."""
+        ends = control.sessions.log_ends(now - PACE_WINDOW)
+        return cls(
+            newest=control.sessions.newest(),
+            clients=_by_database(control.clients.list()),
+            instances=_by_database(control.instances.list()),
+            jobs=_by_database(control.jobs.list()),
+            watermarks={each.database: each for each in control.watermarks.list()},
+            errors=control.errors.by_database(),
+            log_before={name: LogPoint(end.position, at) for name, (end, at) in ends.items()},
+        )
+
+
+class _OfDatabase(Protocol):
+    @property
+    def database(self) -> str: ...
+
+
+_Row = TypeVar("_Row", bound=_OfDatabase)
+
+
+def _by_database(rows: Iterable[_Row]) -> Mapping[str, Sequence[_Row]]:
+    found: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        found[row.database].append(row)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +360,16 @@ class _Look:
     broken: str | None = None
 
 
+_Forecasts = Mapping[ClientKey, ClientForecast]
 _Answer = TypeVar("_Answer")
 
 
 def _under_way(
     looks: dict[str, Look[_Answer]], database: SourceDatabase, call: Callable[[SourceDatabase], _Answer]
 ) -> Look[_Answer]:
-    """A look at a database: a new one, unless the last one still waits for its answer."""
+    """A look at a database: a new one, unless the last one still waits for its answer with some hope."""
     known = looks.get(database.name)
-    if known is None or known.is_over:
+    if known is None or known.is_over or time.monotonic() - known.began > HOPELESS_SECONDS:
         looks[database.name] = known = Look(lambda: call(database), f"status of {database.name}")
     return known
 
@@ -312,17 +423,39 @@ def _database(database: DatabaseStatus, now: datetime) -> dict[str, Any]:
         "unreachable": facts.unreachable,
         "capture": _capture(database.capture),
         "forecast": _forecast(database.forecast),
-        "clients": [_client(client) for client in facts.clients],
+        "clients": [_client(client, facts.client_forecasts) for client in facts.clients],
     }
 
 
-def _client(client: Client) -> dict[str, Any]:
+def _collection_set(found: CollectionSet) -> dict[str, Any]:
+    run = found.last_run
+    return {
+        "name": found.name,
+        "is_running": found.is_running,
+        "schedule": found.schedule,
+        "next_run": _text(found.next_run),
+        "last_run": None
+        if run is None
+        else {
+            "snapshot_id": run.snapshot_id,
+            "snapshot_time": run.snapshot_time.isoformat(),
+            "end_time": _text(run.end_time),
+            "outcome": str(run.outcome),
+            "message": run.message,
+            "rows": run.rows,
+        },
+    }
+
+
+def _client(client: Client, forecasts: _Forecasts) -> dict[str, Any]:
+    known = forecasts.get((client.capture_instance, client.name))
     return {
         "client": client.name,
         "capture_instance": client.capture_instance,
         "acknowledged_lsn": _text(client.acknowledged_lsn),
         "acknowledged_at": _text(client.acknowledged_at),
         "expires_at": _text(client.expires_at),
+        "passed_at": None if known is None else _text(known.passed_at),
         "held_since": _text(client.held_since),
     }
 

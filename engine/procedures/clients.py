@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from engine.cleanup.forecast import forecast
 from engine.control import ControlDatabase
 from engine.errors import (
     ClientNameInvalid,
@@ -16,8 +15,8 @@ from engine.errors import (
 )
 from engine.lake.tables import Lake
 from engine.model.client import EXPIRES_AFTER, Client, ClientLag
-from engine.model.job import JobType
 from engine.model.lsn import Lsn
+from engine.monitoring.client_forecasts import CommitFacts, commit_facts
 from engine.procedures.databases import Databases
 from engine.procedures.read_rule import ReadRule
 
@@ -82,25 +81,13 @@ class Clients:
         """How far each is behind, and what becomes of it."""
         source = self._databases.get(database).name
         clients = self._control.clients.list(source, capture_instance)
-        high = self._control.watermarks.get(source).high
-        if not clients or high is None:
-            return [self._lag(client, None, {}, None) for client in clients]
-        from engine.query.client_lag import commit_times  # imports Arrow
+        facts = commit_facts(self._control, self._lake, source, clients)
+        return [self._lag(client, facts) for client in clients]
 
-        known = {lsn for each in clients for lsn in (each.acknowledged_lsn, each.earlier_lsn) if lsn}
-        times = commit_times(self._lake, source, known | {high}, high)
-        job = self._control.jobs.get(source, JobType.CLEANUP)
-        retention = None if job is None else job.configured.retention
-        return [self._lag(client, high, times, retention) for client in clients]
-
-    def _lag(
-        self, client: Client, high: Lsn | None, times: Mapping[Lsn, datetime], retention: int | None
-    ) -> ClientLag:
-        lsn = client.acknowledged_lsn
-        time = None if lsn is None else times.get(lsn)
-        earlier = None if client.earlier_lsn is None else times.get(client.earlier_lsn)
-        last = None if high is None else times.get(high)
-        ahead = forecast(client, time, earlier, last, retention, self._clock())
+    def _lag(self, client: Client, facts: CommitFacts) -> ClientLag:
+        lsn, high = client.acknowledged_lsn, facts.high
+        time, last = facts.time(lsn), facts.time(high)
+        ahead = facts.forecast(client, self._clock())
         if lsn is None or high is None:
             return ClientLag(client, None, None, None, time, ahead)
         seconds = None if time is None or last is None else max(0.0, (last - time).total_seconds())

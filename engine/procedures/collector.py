@@ -11,8 +11,9 @@ from uuid import UUID
 
 from engine.collector.breaks import SnapshotMark, breaks
 from engine.collector.parameters import output_tables, parse_parameters
-from engine.collector.schedules import every, schedule_named, schedule_of_text, schedule_with
-from engine.collector.views import SESSIONS_TABLE
+from engine.collector.ranges import CLOCK_MARGIN, HistoryRange
+from engine.collector.schedules import every, schedule_named, schedule_with
+from engine.collector.views import DEFAULT_TABLES, SESSIONS_TABLE, view_named
 from engine.control import JOBS, REPORTED, ControlDatabase
 from engine.control.notifications import COLLECTOR
 from engine.errors import (
@@ -30,6 +31,7 @@ from engine.errors import (
     CollectorObjectMissing,
     CollectorValueInvalid,
     HistoryRangeInvalid,
+    InvalidObjectName,
     ScheduleNotNamedOnce,
     SyncTimeout,
     SystemCollectionSet,
@@ -38,6 +40,7 @@ from engine.lake.tables import Lake
 from engine.model.collection import (
     TSQL_COLLECTOR,
     BreakKind,
+    CollectedTable,
     CollectionMode,
     CollectionRun,
     CollectionSet,
@@ -48,9 +51,10 @@ from engine.model.job import RunOutcome
 from engine.model.schedule import ScheduleUnreadable, next_run
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from engine.collector.history import History, HistoryRange
+    from engine.collector.history import History
 
 LONGEST_DAYS = 32767
 """days_until_expiration is a smallint."""
@@ -300,14 +304,40 @@ class Collector:
         not_counted = self._control.collection_runs.not_counted()
         return collected_rows(self._spark(), self._lake, output_table, not_counted, database)
 
+    def taken(
+        self, output_table: str, start: datetime, end: datetime, database: str | None
+    ) -> pa.Table | None:
+        """Rows of snapshots that were taken in [start, end), by Arrow where that can read the table.
+
+        None where nothing was collected into it.
+        """
+        from engine.collector.history import rows_taken  # imports pyspark
+
+        view = next((name for name, table in DEFAULT_TABLES if table == output_table), None)
+        known = None if view is None else view_named(view)
+        if known is None:
+            raise InvalidObjectName(f"custom_snapshots.{output_table}")
+        asked = self._range(start, end, database)
+        return rows_taken(self._spark, self._lake, output_table, known, asked)
+
+    def tables(self, collection_set: int | str) -> Sequence[CollectedTable]:
+        """Output tables of a set's items with their sizes; what other sets wrote into them counts too."""
+        from engine.lake.table_sizes import size_in_log  # imports Arrow
+
+        found = self.get(collection_set)
+        names = output_tables([item.parameters for item in found.items])
+        sizes = {name: size_in_log(self._lake.custom_snapshots(name)) for name in names}
+        return [
+            CollectedTable(name, *((0, 0, 0) if size is None else (size.rows, size.files, size.bytes)))
+            for name, size in sizes.items()
+        ]
+
     def _history(self) -> History:
         from engine.collector.history import History  # imports pyspark
 
-        return History(self._spark(), self._lake)
+        return History(self._spark, self._lake)
 
     def _range(self, start: datetime, end: datetime, database: str | None) -> HistoryRange:
-        from engine.collector.history import CLOCK_MARGIN, HistoryRange  # imports pyspark
-
         if start.tzinfo is None or end.tzinfo is None:
             raise HistoryRangeInvalid("its times have no zone")
         if end < start:
@@ -428,9 +458,3 @@ def _with_reason(found: HistoryBreak, runs: Sequence[CollectionRun]) -> HistoryB
         and (found.end is None or run.snapshot_time <= found.end)
     ]
     return replace(found, reason=failed[-1]) if failed else found
-
-
-def schedule_text(collection_set: CollectionSet) -> str | None:
-    """How a set's schedule is called: by its shipped name, or as cron text."""
-    shipped = schedule_of_text(collection_set.schedule)
-    return collection_set.schedule if shipped is None else shipped.name

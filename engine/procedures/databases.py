@@ -86,9 +86,9 @@ class Databases:
         """The source's administration. Raises UnknownDatabase."""
         return self._sources.admin(self.get(name))
 
-    def sql_session(self, name: str) -> SqlSession:
-        """A session with SQL at the source. Raises UnknownDatabase."""
-        return self._sources.sql_session(self.get(name))
+    def sql_session(self, name: str, role: str | None = None, *, read_only: bool = False) -> SqlSession:
+        """A session with SQL at the source; see `Sources.sql_session`. Raises UnknownDatabase."""
+        return self._sources.sql_session(self.get(name), role, read_only=read_only)
 
     def connect(self, name: str, dsn: str) -> list[SourceProblem]:
         """Registers a source that can be captured; what could be better is returned.

@@ -3,6 +3,8 @@
 Whoever owns the database sees everything. Anyone else needs SELECT on all captured columns of the source
 table and, where the instance has a gating role, membership in it. Privileges are the source's own, asked
 anew at each call: what was granted or revoked there holds at once.
+
+A user of the dashboard to whom no role of the source was given (`NOBODY`) sees what no gating role keeps.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 
 from engine.errors import SelectDenied
 from engine.model.capture_instance import CaptureInstance
+from engine.model.user import NOBODY
 from engine.procedures.databases import Databases
 from engine.sources.base import Privileges
 
@@ -35,6 +38,8 @@ class ReadRule:
         """Those of ``instances`` that the principal may read. Raises SourceUnreachable."""
         if principal is None or not instances:
             return list(instances)
+        if principal == NOBODY:
+            return [instance for instance in instances if instance.role_name is None]
         privileges = self._databases.admin(database).privileges(principal, instances)
         return [instance for instance in instances if may_read(instance, privileges)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -17,21 +17,53 @@ from engine.model.change import COMMAND_ID, END_LSN, OPERATION, SEQVAL, START_LS
 from engine.model.lsn import Lsn
 from engine.model.mask import mask_width
 from engine.query import all_changes, net_changes
-from engine.query.net_in_arrow import key_shares, net_rows
+from engine.query.net_plan import NetRows, net_plan
 from engine.query.validity import ChangeRange, checked_range
 
-_ROWS_OF_A_SHARE = 500_000
-"""Rows that a process holds at once to find net changes, about."""
 _ALL = (START_LSN, SEQVAL, OPERATION, UPDATE_MASK)
 _NET = (START_LSN, OPERATION, UPDATE_MASK)
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeFiles:
-    """A question to a query function and the files that hold its answer. Can be pickled.
+class ChangePart:
+    """A part of an answer: what one file has of it. Can be pickled."""
 
-    ``shares``: into how many parts the answer falls, to be read independently with `rows`.
-    """
+    instance: CaptureInstance
+    asked: ChangeRange
+    file: RangeFile
+    net: NetRows | None = None
+    """The rows that are net changes; None: all changes are asked for."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The part's rows, a batch at a time."""
+        first = 0
+        for batch in self._read(answer_schema(self.instance, self.net is not None).names):
+            kept = self._of_all(batch) if self.net is None else self.net.of_batch(batch, first)
+            first += batch.num_rows
+            if kept.num_rows:
+                yield kept
+
+    def deciding(self, masks: bool) -> Iterator[pa.RecordBatch]:
+        """The columns by which net changes are found; those of the key are called ``key_columns``."""
+        of_name = dict(zip(self.instance.column_names, lake_columns(self.instance), strict=True))
+        key = [of_name[name] for name in self.instance.index_column_names]
+        columns = [START_LSN, COMMAND_ID, OPERATION, *([UPDATE_MASK] if masks else [])]
+        for batch in self._read([*columns, *key]):
+            yield batch.rename_columns([*columns, *key_columns(self.instance)])
+
+    def _of_all(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.asked.row_filter_option != all_changes.ALL:
+            return batch
+        return batch.filter(pc.not_equal(batch[OPERATION], int(Operation.UPDATE_OLD)))
+
+    def _read(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        schema = change_table_schema(self.instance)
+        return rows_of_range(self.file, schema, START_LSN, self.asked.from_lsn, self.asked.to_lsn, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFiles:
+    """A question to a query function and the files that hold its answer."""
 
     instance: CaptureInstance
     net: bool
@@ -47,56 +79,38 @@ class ChangeFiles:
         """
         return answer_schema(self.instance, self.net)
 
-    @property
-    def shares(self) -> int:
-        """At least one for each file of all changes, and for so many rows of net changes as fit in memory."""
+    def parts(self) -> list[ChangePart]:
+        """The answer in parts to be read independently, one for each file that has some of it.
+
+        For net changes this reads the columns that decide which rows they are: once, whatever their number.
+        """
+        parts = [ChangePart(self.instance, self.asked, file) for file in self.files]
         if not self.net:
-            return len(self.files)
-        return -(-sum(file.rows for file in self.files) // _ROWS_OF_A_SHARE)
-
-    def rows(self, share: int) -> Iterator[pa.RecordBatch]:
-        """One part of the answer: 0 … ``shares`` - 1."""
-        if self.net:
-            yield from self._net_rows(share)
-            return
-        for batch in self._read(self.files[share], self.schema.names):
-            if self.asked.row_filter_option == all_changes.ALL:
-                kept = batch.filter(pc.not_equal(batch[OPERATION], int(Operation.UPDATE_OLD)))
-                if kept.num_rows:
-                    yield kept
-            else:
-                yield batch
-
-    def _read(self, file: RangeFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        schema = change_table_schema(self.instance)
-        return rows_of_range(file, schema, START_LSN, self.asked.from_lsn, self.asked.to_lsn, columns)
-
-    def _net_rows(self, share: int) -> Iterator[pa.RecordBatch]:
-        of_name = dict(zip(self.instance.column_names, lake_columns(self.instance), strict=True))
-        key = [of_name[name] for name in self.instance.index_column_names]
-        columns = [*self.schema.names, COMMAND_ID]
-        parts = []
-        for file in self.files:
-            for batch in self._read(file, columns):
-                part = pa.Table.from_batches([batch])
-                if self.shares > 1:
-                    part = part.filter(pa.array(key_shares(part, key, self.shares) == share))
-                parts.append(part)
-        if not parts:
-            return
-        option = self.asked.row_filter_option
-        found = net_rows(
-            pa.concat_tables(parts),
-            key,
+            return parts
+        masks = self.asked.row_filter_option == net_changes.ALL_WITH_MASK
+        plan = net_plan(
+            lambda number: parts[number].deciding(masks),
+            [file.rows for file in self.files],
+            key_columns(self.instance),
             mask_width(len(self.instance.columns)),
-            merge=option == net_changes.ALL_WITH_MERGE,
-            masks=option == net_changes.ALL_WITH_MASK,
+            merge=self.asked.row_filter_option == net_changes.ALL_WITH_MERGE,
+            masks=masks,
         )
-        yield from found.drop([COMMAND_ID]).to_batches()
+        return [replace(parts[each.file], net=each) for each in plan]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The answer, one part after the other."""
+        for part in self.parts():
+            yield from part.rows()
+
+
+def key_columns(instance: CaptureInstance) -> list[str]:
+    """How `ChangePart.deciding` calls the columns that identify a row: not as any column of its own."""
+    return [f"key {place}" for place in range(len(instance.index_column_names))]
 
 
 def answer_schema(instance: CaptureInstance, net: bool) -> pa.Schema:
-    """Columns of `ChangeFiles.rows`."""
+    """Columns of `ChangeFiles.rows` and `ChangePart.rows`."""
     table = change_table_schema(instance)
     names = [*_NET, *lake_columns(instance)] if net else [*_ALL, *lake_columns(instance), COMMAND_ID]
     assert END_LSN not in names, "reserved, and always NULL"

@@ -9,7 +9,7 @@ microseconds the wrong way round, and clocks are set back. Even then ``largest l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -70,6 +70,17 @@ class LsnTimeMapping:
             datetime | None, self._row(f"max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}'")[0]
         )
 
+    def times_of(self, lsns: Collection[Lsn]) -> dict[Lsn, datetime]:
+        """When the transactions with these commit LSNs ended, in one job; those without a row are missing."""
+        if self._high is None or not lsns:
+            return {}
+        listed = ", ".join(f"'{lsn}'" for lsn in sorted(lsns) if lsn <= self._high) or "''"
+        found = self._spark.sql(
+            f"SELECT start_lsn, max(tran_end_time) AS time FROM {self._table}"
+            f" WHERE start_lsn IN ({listed}) GROUP BY start_lsn"
+        ).toArrow()
+        return {Lsn.parse(row["start_lsn"]): row["time"] for row in found.to_pylist()}
+
     def first_of_time(self, lsn: Lsn) -> Lsn | None:
         """The smallest commit LSN of those that ended when this one did; None where this one has no row."""
         if self._high is None or lsn > self._high:
@@ -77,12 +88,14 @@ class LsnTimeMapping:
         same = f"(SELECT max(tran_end_time) FROM {self._table} WHERE start_lsn = '{lsn}')"
         return _lsn(self._row(f"min(start_lsn) FROM {self._table} WHERE tran_end_time = {same}")[0])
 
-    def last_upto(self, lsn: Lsn) -> Lsn | None:
-        """The largest commit LSN up to this one; None without one."""
-        if self._high is None:
-            return None
-        last = f"max(start_lsn) FROM {self._table} WHERE start_lsn <= '{min(lsn, self._high)}'"
-        return _lsn(self._row(last)[0])
+    def last_upto(self, lsns: Collection[Lsn]) -> dict[Lsn, Lsn | None]:
+        """The largest commit LSN up to each of these, None without one; in one job."""
+        if self._high is None or not lsns:
+            return dict.fromkeys(lsns)
+        ordered = sorted(lsns)
+        last = (f"max(start_lsn) FILTER (WHERE start_lsn <= '{min(lsn, self._high)}')" for lsn in ordered)
+        found = self._row(f"{', '.join(last)} FROM {self._table} WHERE start_lsn <= '{max(ordered)}'")
+        return dict(zip(ordered, map(_lsn, found), strict=True))
 
     def first_since(self, time: datetime) -> Lsn | None:
         """The smallest commit LSN of those that ended at ``time`` or later; None without one.

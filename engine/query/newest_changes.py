@@ -29,7 +29,7 @@ def newest_changes(
     count: int,
     since: Lsn = Lsn.ZERO,
 ) -> dict[str, pa.Table] | None:
-    """At least ``count`` of the newest rows from ``since`` to ``high`` of each instance, in log order.
+    """The ``count`` newest rows from ``since`` to ``high`` of each instance, in log order.
 
     Columns: those of the change table without ``__$end_lsn``, captured ones under the source's names,
     and COMMIT_TIME. None where the lake is not in a local folder: `all_changes` answers there.
@@ -40,6 +40,8 @@ def newest_changes(
         rows = tail.newest(path, change_table_schema(instance), START_LSN, high, count, since)
         if rows is None:
             return None
+        # A file's part may have a hundred thousand rows; whoever asked looks at each of these.
+        rows = rows.slice(max(0, rows.num_rows - count))
         found[instance.capture_instance] = rows.rename_columns(_source_names(instance, rows)).drop([END_LSN])
     times = tail.newest(
         lake.lsn_time_mapping(database), LSN_TIME_MAPPING_SCHEMA, "start_lsn", high, _TRANSACTIONS, since

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -47,6 +48,8 @@ SETTINGS: Mapping[str, str] = {
 
 _USER = "pgserver"
 _SOCKET = ".s.PGSQL.5432"
+_SHORT_FOLDER = Path("/tmp")  # nosec B108
+"""Anybody may write to it: what is there already is looked at first (`_make_socket_folder`)."""
 _LONGEST_SOCKET = 103  # what fits into sockaddr_un on every system
 _CONF = "highwater.conf"
 _LOG_BYTES = 16 * 1024 * 1024
@@ -130,7 +133,7 @@ class EmbeddedPostgres:
         if len(os.fsencode(self.folder / _SOCKET)) <= _LONGEST_SOCKET:
             return self.folder
         name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
-        return Path("/tmp") / f"highwater-{name}"
+        return _SHORT_FOLDER / f"highwater-{name}"
 
     # Starting
 
@@ -216,15 +219,18 @@ class EmbeddedPostgres:
         folder = self.socket_folder
         if folder == self.folder:
             return
-        folder.mkdir(mode=0o700, exist_ok=True)
-        owner = self.folder.stat()
-        if os.geteuid() == 0 and not folder.is_symlink():
-            os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
-        # Anybody may write to /tmp: a folder or link that another user laid there is not taken.
-        if folder.lstat().st_uid != owner.st_uid or not stat.S_ISDIR(folder.lstat().st_mode):
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        owner, found = self.folder.stat(), folder.lstat()
+        # Anybody may write to /tmp, before us too: a folder or link that another laid there is not taken.
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner.st_uid, os.geteuid()):
             raise Unready(
                 f"{folder} belongs to another user.", "Remove it, or use a home with a shorter path."
             )
+        # The server asks nobody for a password: only its own user may come near the socket.
+        folder.chmod(0o700)
+        if os.geteuid() == 0:
+            os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
     def _answers_in_time(self) -> bool:
         """Waits for the first answer; False when the server ended instead."""

@@ -31,7 +31,7 @@ from engine.runtime.unready import Unready
 from engine.settings import SETTINGS_FILE
 
 VERSION = 1
-_CONNECT_TOKEN = "connect-token"
+_CONNECT_TOKEN = "connect-token"  # nosec B105
 _ENTRIES = frozenset({"home.json", SETTINGS_FILE, "pg", "lake", "run", "log", "secrets"})
 
 

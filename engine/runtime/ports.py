@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from http.client import HTTPConnection, HTTPException
 
 HOST = "127.0.0.1"
+_EVERYWHERE_IPV4 = "0.0.0.0"  # nosec B104
+_EVERYWHERE = ("", _EVERYWHERE_IPV4, "::")
+"""What settings may say; nothing is bound to it here."""
 _HEALTH = "/_stcore/health"
+_OURS = range(20_000, 32_000)
 
 
 def port_is_free(port: int, address: str = HOST) -> bool:
@@ -20,13 +25,15 @@ def port_is_free(port: int, address: str = HOST) -> bool:
     return True
 
 
-def page_answers(port: int, seconds: float = 5.0) -> bool:
+def page_answers(port: int, address: str = HOST, seconds: float = 5.0) -> bool:
     """Whether the dashboard says that it is well, and its page comes."""
-    return _get(port, _HEALTH, seconds) is not None and b"<html" in (_get(port, "/", seconds) or b"")
+    host = HOST if address in _EVERYWHERE else address
+    found = _get(host, port, _HEALTH, seconds)
+    return found is not None and b"<html" in (_get(host, port, "/", seconds) or b"")
 
 
-def _get(port: int, path: str, seconds: float) -> bytes | None:
-    connection = HTTPConnection(HOST, port, timeout=seconds)
+def _get(host: str, port: int, path: str, seconds: float) -> bytes | None:
+    connection = HTTPConnection(host, port, timeout=seconds)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -35,3 +42,12 @@ def _get(port: int, path: str, seconds: float) -> bytes | None:
         return None
     finally:
         connection.close()
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on now.
+
+    Spark binds it seconds later: it is none of those that systems give to outgoing connections meanwhile.
+    """
+    free = (each for each in random.sample(_OURS, len(_OURS)) if port_is_free(each))
+    return next(free)

@@ -18,6 +18,7 @@ import psutil
 
 from engine.control.database import ControlDatabase
 from engine.demo import install
+from engine.monitoring.agent_watch import AgentWatch
 from engine.runtime.child import LONGEST_PAUSE, Child, EndedEarlyError, keep_running
 from engine.runtime.embedded_postgres import (
     CONTROL_DATABASE,
@@ -29,6 +30,7 @@ from engine.runtime.embedded_postgres import (
 from engine.runtime.home import Home
 from engine.runtime.jars import delta_jars
 from engine.runtime.java import Java, find_java
+from engine.runtime.login import check_address
 from engine.runtime.ports import page_answers, port_is_free
 from engine.runtime.processes import AGENT_AWAY_SINCE, ProcessRecord
 from engine.runtime.unready import Unready
@@ -70,6 +72,7 @@ class Supervisor:
         self._children: dict[str, Child] = {}
         self._server: EmbeddedPostgres | None = None
         self._server_stop = Event()
+        self._agent_watch = AgentWatch(lambda: ControlDatabase.open(control_dsn(settings)), say)
 
     def check(self) -> None:
         """Raises Unready when the home is served already, or the dashboard's port is another program's.
@@ -102,7 +105,10 @@ class Supervisor:
                 self._home.forget("supervisor")
 
     def _check_port(self) -> None:
-        if self._choices.dashboard and not port_is_free(self._settings.port):
+        if not self._choices.dashboard:
+            return
+        check_address(self._home.folder, self._settings.address)
+        if not port_is_free(self._settings.port, self._settings.address):
             raise port_taken(self._settings.port)
 
     def _check_metrics_port(self) -> None:
@@ -154,6 +160,7 @@ class Supervisor:
                 stop.wait(_LOOK)
         if not stop.is_set():
             self._record(ready=True)
+            self._agent_watch.start()
             if not self._choices.dashboard:
                 self._say("Ready   (Ctrl-C stops everything)")
 
@@ -177,7 +184,7 @@ class Supervisor:
     def _checks(self) -> dict[str, Callable[[], bool]]:
         checks: dict[str, Callable[[], bool]] = {"agent": self._agent_is_ready}
         if self._choices.dashboard:
-            checks["dashboard"] = lambda: page_answers(self._settings.port)
+            checks["dashboard"] = lambda: page_answers(self._settings.port, self._settings.address)
         return checks
 
     def _find_java(self) -> Java:
@@ -229,6 +236,7 @@ class Supervisor:
     def _start_dashboard(self) -> None:
         port = self._settings.port
         command = [sys.executable, "-m", "dashboard", "--home", str(self._home.folder), "--port", str(port)]
+        command += ["--address", self._settings.address]
 
         def record(pid: int) -> None:
             self._home.record("dashboard", pid, port=port, url=f"http://localhost:{port}")
@@ -299,6 +307,7 @@ class Supervisor:
     def _stop(self) -> None:
         begun = time.monotonic()
         self._say("Stopping")
+        self._agent_watch.stop()
         for name in STOP_ORDER:
             if child := self._children.get(name):
                 child.stop(STOP_SECONDS[name])

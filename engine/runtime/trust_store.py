@@ -12,7 +12,7 @@ import ssl
 import struct
 from pathlib import Path
 
-PASSWORD = "changeit"
+PASSWORD = "changeit"  # nosec B105
 """Java's own default: a trust store holds nothing secret."""
 
 _BUNDLES = (
@@ -40,7 +40,7 @@ def write_trust_store(path: Path, certificates: list[bytes]) -> None:
     entries = b"".join(_entry(f"authority-{number}", der) for number, der in enumerate(certificates))
     body = struct.pack(">III", _MAGIC, _VERSION, len(certificates)) + entries
     salt = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite"
-    path.write_bytes(body + hashlib.sha1(salt + body).digest())
+    path.write_bytes(body + hashlib.sha1(salt + body, usedforsecurity=False).digest())
 
 
 def _entry(alias: str, der: bytes) -> bytes:

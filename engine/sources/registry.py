@@ -23,7 +23,9 @@ class SourceKind(Protocol):
         """The administration of the database at ``dsn``."""
         ...
 
-    def sql_session(self, dsn: str, password: str | None, database: str) -> SqlSession:
+    def sql_session(
+        self, dsn: str, password: str | None, database: str, role: str | None, read_only: bool
+    ) -> SqlSession:
         """A session with SQL at the database at ``dsn``."""
         ...
 
@@ -49,9 +51,16 @@ class Sources:
         """The database's administration; nothing is connected yet."""
         return _kind(database).admin(database.dsn, self._secret(database.name), database.name)
 
-    def sql_session(self, database: SourceDatabase) -> SqlSession:
-        """A session with SQL at the database; nothing is connected yet."""
-        return _kind(database).sql_session(database.dsn, self._secret(database.name), database.name)
+    def sql_session(
+        self, database: SourceDatabase, role: str | None = None, *, read_only: bool = False
+    ) -> SqlSession:
+        """A session with SQL at the database; nothing is connected yet.
+
+        ``role``: whose rights it has; it may take on those of roles that this one is a member of alone.
+        ``read_only``: its statements change nothing.
+        """
+        password = self._secret(database.name)
+        return _kind(database).sql_session(database.dsn, password, database.name, role, read_only)
 
     def split_dsn(self, dsn: str) -> tuple[str, str | None]:
         """The DSN as a URI without its password, and the password; key=value form is understood too.

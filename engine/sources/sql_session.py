@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column of a result. ``length`` of strings and binaries, -1 for none; the rest of decimals."""
+    """A column of a result. ``length`` of strings and binaries, -1 for none; the rest of decimals.
+
+    source_type: of a captured column that is shown as it is, its type in the source's words.
+    """
 
     name: str
     type_name: str
     length: int | None = None
     precision: int | None = None
     scale: int | None = None
+    source_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +36,36 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourceRelation:
-    """A table or view and its columns with their types in the source's words."""
+    """A table or view and its columns with their types in the source's words; ``key``: its primary key."""
 
     schema: str
     name: str
     columns: Mapping[str, str]
     is_temporary: bool = False
+    key: tuple[str, ...] = ()
 
 
 class StatementRefused(Exception):  # noqa: N818 - says what is wrong, as errors of the engine do
-    """The source refused a statement: its SQLSTATE, words, and the object or column they speak of."""
+    """The source refused a statement: its SQLSTATE, words, and what they speak of."""
 
-    def __init__(self, sqlstate: str, text: str, detail: str = "", table: str = "", column: str = "") -> None:
+    def __init__(
+        self,
+        sqlstate: str,
+        text: str,
+        detail: str = "",
+        table: str = "",
+        column: str = "",
+        schema: str = "",
+        constraint: str = "",
+    ) -> None:
         super().__init__(text)
         self.sqlstate = sqlstate
         self.text = text
         self.detail = detail
         self.table = table
         self.column = column
+        self.schema = schema
+        self.constraint = constraint
 
 
 class SqlSession(Protocol):
@@ -69,6 +85,13 @@ class SqlSession(Protocol):
 
     def query(self, statement: str) -> Answer:
         """Runs one statement with a result, given whole. Raises StatementRefused, SourceUnreachable."""
+        ...
+
+    def load(self, table: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Rows into a table, its name given as the source reads it, in one statement; how many they were.
+
+        Values as an `Answer` has them, one for each column. Raises StatementRefused, SourceUnreachable.
+        """
         ...
 
     def relations(self, names: Sequence[str]) -> Sequence[SourceRelation]:

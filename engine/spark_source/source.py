@@ -21,7 +21,7 @@ from engine.spark_source.options import OptionInvalid, SourceOptions
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-    from engine.query.change_files import ChangeFiles
+    from engine.query.change_files import ChangePart
 
 _LSN = "lsn"
 """Key of a stream's offset: the last commit LSN that was read, as text."""
@@ -31,13 +31,11 @@ _LSN = "lsn"
 class Share(InputPartition):
     """A part of an answer, for one task."""
 
-    files: ChangeFiles
-    number: int
+    part: ChangePart
 
-    def __init__(self, files: ChangeFiles, number: int) -> None:
-        self.files = files
-        self.number = number
-        super().__init__(number)
+    def __init__(self, part: ChangePart) -> None:
+        self.part = part
+        super().__init__(None)
 
 
 class HighwaterDataSource(DataSource):
@@ -82,7 +80,7 @@ class _Reading:
         """The rows of one share."""
         assert isinstance(partition, Share)
         wanted = to_arrow_schema(self._schema, timezone="UTC")
-        for batch in partition.files.rows(partition.number):
+        for batch in partition.part.rows():
             yield batch.cast(wanted)
 
     def _shares(self, engine: Engine, low: Lsn | None, high: Lsn | None) -> Sequence[Share]:
@@ -96,7 +94,7 @@ class _Reading:
             net=asked.net,
             principal=asked.principal,
         )
-        return [Share(files, number) for number in range(files.shares)]
+        return [Share(part) for part in files.parts()]
 
 
 class BatchReader(_Reading, DataSourceReader):

@@ -6,6 +6,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from engine.agent.capture_job import CaptureJob
+from engine.control import ControlDatabase
 from engine.errors import ControlUnreachable
 from engine.model.job import CaptureParameters, JobState, JobType, RunOutcome
 from engine.sources.postgres.names import EVENT_TRIGGERS, VERSION
@@ -22,6 +23,22 @@ def test_a_wanted_job_runs_and_reports_what_it_runs_with(tracked, new_agent):
     tracked.sql("INSERT INTO t VALUES (1, 'a')")
     tracked.engine.sync(DATABASE, SECONDS)
     assert [row["id"] for row in tracked.rows("public_t")] == [1]
+
+
+def test_actions_of_long_ago_are_forgotten_and_others_are_not(tracked, new_agent):
+    control = tracked.control
+    tracked.engine.change_job(DATABASE, maxtrans=20)
+    [new, old, *_] = control.activity.list(10, None, None)
+    with psycopg.connect(control._connections._dsn) as connection:
+        aged = "UPDATE dbo.highwater_activity SET started = now() - interval '366 days'"
+        connection.execute(f"{aged} WHERE activity_id = %s", [old.activity_id])
+    new_agent()
+    until(lambda: old.activity_id not in ids_of(control), "the old one is gone")
+    assert new.activity_id in ids_of(control)
+
+
+def ids_of(control: ControlDatabase) -> list[int]:
+    return [each.activity_id for each in control.activity.list(100, None, None)]
 
 
 def test_somebody_who_waits_does_not_wait_for_the_polling_interval(tracked, new_agent):
@@ -212,12 +229,12 @@ def test_a_source_that_an_earlier_version_enabled_is_upgraded_when_capture_begin
     assert len(tracked.engine.get_ddl_history(DATABASE, "public_t")) == 2
 
 
-def test_a_burst_of_starts_and_stops_ends_as_the_last_one_says_with_one_reader(tracked, new_agent):
+def test_a_thousand_starts_and_stops_end_as_the_last_one_says_with_one_reader(tracked, new_agent):
     new_agent()
     until_state(tracked, JobState.RUNNING)
 
     def ask(client: int) -> None:
-        for number in range(20):
+        for number in range(100):
             tracked.control.jobs.want(DATABASE, JobType.CAPTURE, bool((number + client) % 2))
 
     with ThreadPoolExecutor(10) as pool:

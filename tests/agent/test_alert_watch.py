@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import psycopg
 import pytest
 
 from engine.agent.alert_watch import AlertWatch
-from engine.control import ControlDatabase
+from engine.control import JOBS, ControlDatabase
 from engine.engine import Engine
 from engine.errors import AlertHookInvalid
 from engine.lake.tables import Lake
 from engine.model.alert import AlertHook, AlertKind
 from engine.model.job import JobState
+from engine.monitoring.agent_presence import PATIENCE_SECONDS, STEADY_SECONDS
+from engine.monitoring.agent_watch import AgentWatch
 from engine.monitoring.status import StatusReader
 from engine.runtime.home import Home
 from engine.sources.registry import Sources
@@ -39,7 +42,10 @@ def watched(control_dsn, source_dsn, tmp_path):
     def clock():
         return datetime.now(UTC)
 
-    watches = [AlertWatch(control, StatusReader(control, sources, lambda: (), clock), clock) for _ in "12"]
+    seconds = count(0, int(STEADY_SECONDS))
+    engine.stop_collection_set(1)  # no agent is there that would collect
+    status = StatusReader(control, sources, lambda: (), clock, engine._lake)
+    watches = [AlertWatch(control, status, clock, seconds=lambda: next(seconds)) for _ in "12"]
     yield engine, control, watches
     control.close()
 
@@ -124,3 +130,44 @@ def test_the_hook_is_tried_and_refused_where_there_is_none(watched):
     engine.set_alert_hook(AlertHook(command="true  "))
     assert engine.alert_hook().command == "true"
     assert engine.test_alert_hook() == "exit code 0"
+
+
+def test_the_supervisor_tells_that_no_agent_runs_and_that_one_runs_again(watched, tmp_path):
+    engine, control, [watch, _] = watched
+    engine.set_alert_hook(AlertHook(command="true"))
+    at = [0.0]
+    supervisor = AgentWatch(lambda: control, print, lambda: at[0])
+    supervisor.look(control)
+    at[0] = PATIENCE_SECONDS - 1
+    supervisor.look(control)
+    assert engine.alerts() == []
+    for _ in "ab":
+        at[0] += 1
+        supervisor.look(control)
+    [alert] = engine.alerts()
+    assert (alert.database, alert.kind, alert.raised_told) == ("", AlertKind.AGENT, "exit code 0")
+    assert "cdc.db_capture" in alert.text
+    with control.listen(JOBS):  # what makes an agent
+        for _ in "ab":
+            supervisor.look(control)
+            at[0] += STEADY_SECONDS
+        supervisor.look(control)
+    [alert] = engine.alerts()
+    assert alert.cleared_told == "exit code 0"
+    # A supervisor that is gone leaves it to an agent that stays.
+    control.alerts.note(None, {AlertKind.AGENT: "away"}, frozenset(), datetime.now(UTC))
+    watch.look()
+    assert engine.alerts()[0].cleared_at is not None
+
+
+def test_a_collector_that_does_not_collect_is_told(watched):
+    engine, control, [watch, _] = watched
+    engine.set_alert_hook(AlertHook(command="true"))
+    due = datetime.now(UTC) - timedelta(hours=1)
+    control.collection_sets.change(1, is_running=True, next_run=due)
+    watch.look()
+    [alert] = engine.alerts()
+    assert (alert.database, alert.kind) == ("", AlertKind.COLLECTION)
+    control.collection_sets.change(1, is_running=False, next_run=None)
+    watch.look()
+    assert engine.alerts()[0].cleared_told == "exit code 0"

@@ -40,6 +40,10 @@ def test_started_it_runs_once_beside_capture_and_says_what_it_did(aged_anew, new
     aged.engine.start_job(DATABASE, "cleanup")
     run = until_run(aged)
     assert (run.outcome, run.deleted_rows) == (RunOutcome.SUCCEEDED, 17)
+    assert [(each.capture_instance, each.rows, each.statements) for each in run.tables] == [
+        ("public_t", 6, 1), ("public_u", 6, 1), (None, 5, 1)
+    ]  # fmt: skip
+    assert run.tables[0].time_before < run.tables[0].time_after
     until(lambda: cleanup_job(aged).state is JobState.STOPPED, "it rests")
     job = cleanup_job(aged)
     assert (job.wanted, job.message, job.last_run) == (False, run.message, run)

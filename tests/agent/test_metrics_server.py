@@ -44,7 +44,9 @@ def until_scraped(port, key, wanted):
 def served(workbench, **options):
     control = ControlDatabase.open(workbench.control._connections._dsn)
     clock = lambda: datetime.now(UTC)  # noqa: E731
-    server = MetricsServer(control, workbench.sources, tuple, clock, read_every=0.1, **options)
+    server = MetricsServer(
+        control, workbench.sources, tuple, clock, workbench.lake, read_every=0.1, **options
+    )
     try:
         with server:
             yield server.serve("127.0.0.1", 0)

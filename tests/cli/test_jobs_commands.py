@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -42,4 +43,4 @@ def test_a_file_that_is_no_script_is_refused_before_anything_is_asked(tmp_path, 
     (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
     done = CliRunner().invoke(application(), ["jobs", "step", str(tmp_path / name)])
     assert done.exit_code == 2
-    assert name in done.output.replace("\n", "")
+    assert name in re.sub(r"[\s│]", "", done.output)  # its box breaks a long path anywhere

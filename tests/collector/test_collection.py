@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.capture.crash_points import CollectionCrashPoint, CrashPoints
+from engine.collector.file_history import FileHistory
+from engine.collector.history import History, SparkHistory
+from engine.collector.ranges import HistoryRange
 from engine.errors import CollectorObjectExists, InvalidObjectName
 from engine.model.collection import BreakKind
 from engine.model.job import RunOutcome
@@ -114,6 +117,38 @@ def test_a_session_is_told_once_as_it_was_last(tracked):
     assert (point.database, point.sessions, point.empty_scan_count) == (DATABASE, len(expected), 3)
     assert point.tran_count == sum(each[2] for each in expected)
     assert point.command_rate is None or point.command_rate > 0
+
+
+def test_spark_alone_tells_the_same_as_the_files(tracked):
+    """A lake that is no folder of this machine, and answers too large to be held, are told by Spark."""
+    bench = tracked
+    w = bench.workbench
+    for number in range(3):
+        changed(bench, [number])
+        bench.collect()
+        w.clock.pass_(40_000)
+    bench.scan = w.scan()
+    changed(bench, [3])
+    bench.collect()
+    runs = w.control.collection_runs.list(bench.number, 10)
+    low, high = everything(bench)
+    files, spark = FileHistory(w.lake), SparkHistory(w.spark, w.lake)
+    for asked in (
+        HistoryRange(low, high),
+        HistoryRange(low, high, DATABASE),
+        HistoryRange(low, high, "it's another"),
+        HistoryRange(low, high, None, None, [runs[0].snapshot_id]),
+        HistoryRange(runs[2].snapshot_time, runs[1].snapshot_time, None, runs[0].snapshot_time),
+    ):
+        by_spark = spark.sessions(asked).toArrow().to_pylist()
+        key = lambda row: (row["engine_start"], row["session_id"])  # noqa: E731
+        found = files.sessions(asked)
+        assert sorted(found.to_pylist(), key=key) == sorted(by_spark, key=key)
+        assert spark.sessions(asked).toArrow().schema.names == found.schema.names
+        assert History(lambda: w.spark, w.lake).sessions(asked).count() == len(by_spark)
+        assert files.series(asked, 3600) == spark.series(asked, 3600)
+        assert files.engine_restarts(asked) == spark.engine_restarts(asked)
+    assert len(files.engine_restarts(HistoryRange(low, high))) == 1
 
 
 def test_ranges_that_meet_lose_and_repeat_nothing(tracked):

@@ -68,6 +68,23 @@ def test_whatever_the_clock_does_the_next_time_is_no_further_than_an_interval(ju
         assert now < planned <= now + interval
 
 
+CLOCKS_CHANGE = [
+    datetime(*day, tzinfo=UTC) for day in ((2026, 3, 7), (2026, 3, 28), (2026, 10, 24), (2011, 12, 29))
+]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Africa/Casablanca", "Pacific/Apia"])
+@pytest.mark.parametrize("cron", [every(minutes) for minutes in (5, 10, 15, 30, 60, 360, 720, 1440)])
+@pytest.mark.parametrize("day", CLOCKS_CHANGE)
+def test_where_clocks_change_no_snapshot_is_missed(cron, zone, day):
+    """Summer time, Ramadan's hour, a day that an island left out: what is taken in time leaves no gap."""
+    at, marks = day, []
+    while at < day + timedelta(days=3):
+        at = next_run(cron, at, ZoneInfo(zone))
+        marks.append(SnapshotMark(at, len(marks), day, interval_seconds(cron, at, ZoneInfo(zone))))
+    assert breaks(marks) == []
+
+
 def test_hours_of_a_schedule_are_those_of_its_zone():
     at = datetime(2026, 6, 1, 0, 30, tzinfo=UTC)
     assert next_run(every(1440), at, ZoneInfo("Europe/Berlin")) == datetime(2026, 6, 1, 22, tzinfo=UTC)
@@ -110,7 +127,10 @@ def test_gaps_and_restarts_are_just_where_they_are(steps, restarts, start):
     late = [step for step in steps[1:] if step > GAP_INTERVALS * 300]
     assert [(each.end - each.start).total_seconds() for each in gaps] == late
     others = [each for each in found if each.kind is BreakKind.AGENT_RESTART]
-    assert len(others) == sum(after.agent_start != before.agent_start for before, after in pairwise(marks))
+    anew = [after for before, after in pairwise(marks) if after.agent_start != before.agent_start]
+    assert [(each.end, each.began) for each in others] == [
+        (mark.snapshot_time, mark.agent_start) for mark in anew
+    ]
 
 
 def test_a_gap_that_goes_on_has_no_end_and_none_is_expected_without_a_schedule():

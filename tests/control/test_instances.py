@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.control import JOBS
+from engine.control import JOBS, ControlDatabase
+from engine.control.connections import database_id
+from engine.control.instances import alter_instance, recognise_instance
 from engine.errors import CaptureInstanceExists, CdcError, TooManyInstances, UnknownDatabase
 from engine.model.job import CaptureParameters
+from engine.model.lsn import Lsn
 from tests.control.conftest import an_instance
 
 
@@ -24,6 +27,24 @@ def test_what_is_added_is_read_back_whole(control):
     assert control.instances.list("hr") == [an_instance()]
     assert control.instances.get("hr", "hr_department") == an_instance()
     assert control.instances.get("hr", "nothing") is None
+
+
+def test_what_others_add_alter_and_drop_is_seen_at_the_next_look(control, control_dsn):
+    first, second = an_instance(1, "a"), an_instance(2, "b", "other")
+    add(control, first, second)
+    assert control.instances.list("hr") == control.instances.list() == [first, second]
+    elsewhere = ControlDatabase.open(control_dsn)
+    longer = replace(first.columns[1], column_type="varchar(80)")
+    altered = replace(first, columns=(first.columns[0], longer), start_lsn=Lsn.at(7))
+    with elsewhere._connections.begin() as connection:
+        recognise_instance(connection, database_id(connection, "hr"), altered)
+        alter_instance(connection, altered)
+    with elsewhere.instances.remove("hr", [2]):
+        pass
+    third = an_instance(3, "b", "other")
+    add(elsewhere, third)
+    elsewhere.close()
+    assert control.instances.list("hr") == control.instances.list() == [altered, third]
 
 
 def test_object_ids_are_never_given_twice(control):

@@ -27,6 +27,32 @@ def test_only_the_present_run_is_listed(control):
     assert control.sessions.aggregate("hr").tran_count == 2
 
 
+def test_the_newest_of_every_database_is_of_its_present_run(control):
+    control.sources.add("new", "postgres", "postgresql:///new")
+    control.sources.add("shop", "postgres", "postgresql:///shop")
+    for name, starts in {"hr": (0, 1), "shop": (0,)}.items():
+        for hours in starts:
+            for _ in range(3 - hours):
+                last = a_session(control.sessions.begin(name, START + timedelta(hours=hours)))
+                control.sessions.save(name, last)
+    newest = control.sessions.newest()
+    assert {name: each.session.session_id for name, each in newest.items()} == {"hr": 2, "shop": 3}
+    assert all(each.written_at is not None for each in newest.values())
+
+
+def test_the_log_s_end_is_the_last_that_was_known_then(control):
+    control.sources.add("shop", "postgres", "postgresql:///shop")
+    for minute in range(3):
+        at = START + timedelta(minutes=minute)
+        session = a_session(control.sessions.begin("hr", START))
+        ended = replace(session, start_time=at, end_time=at, end_lsn=f"00000000:{10 + minute:08X}:0000")
+        control.sessions.save("hr", ended)
+    known = {minute: control.sessions.log_ends(START + timedelta(minutes=minute)) for minute in (-1, 1, 9)}
+    assert {minute: each["hr"][0].position for minute, each in known.items()} == {-1: 10, 1: 11, 9: 12}
+    assert {each["hr"][1] - START for each in known.values()} == {timedelta(minutes=n) for n in range(3)}
+    assert all("shop" not in each for each in known.values())
+
+
 def test_the_newest_come_in_ascending_order(control):
     sessions = [a_session(control.sessions.begin("hr", START)) for _ in range(5)]
     for session in sessions:

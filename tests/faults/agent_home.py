@@ -10,13 +10,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import unquote
 
 import psutil
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.collector.file_history import FileHistory
+from engine.collector.ranges import HistoryRange
 from engine.engine import Engine
 from engine.lake.tables import Lake
 from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
@@ -27,6 +31,7 @@ from tests.faults.source_replay import SourceReplay
 
 DATABASE = "shop"
 AGENT_SECONDS = 600
+DAY = timedelta(days=1)
 
 
 class AgentHome:
@@ -45,6 +50,10 @@ class AgentHome:
         self.server.ensure_database(DATABASE)
         self.dsn = self.server.dsn(DATABASE)
         self.engine = Engine.open(Settings(home=folder))
+
+    @property
+    def lake_folder(self) -> Path:
+        return self._home.lake
 
     # The agent
 
@@ -133,16 +142,67 @@ class AgentHome:
         rows = _delta_rows(Path(self._lake.change_table(DATABASE, table.capture_instance)))
         return [row for row in rows if row["__$start_lsn"] <= high]
 
-    def check(self, replay: SourceReplay, tables: tuple[Table, ...]) -> int:
-        """Readers see exactly what the source committed up to the watermark; the number of rows."""
+    def check(self, replay: SourceReplay, tables: tuple[Table, ...], low: str = "") -> int:
+        """Readers see exactly what the source committed up to the watermark; the number of rows.
+
+        low: below it rows may be gone, and what is there must be as it was.
+        """
         high = self.high()
         transactions, total = replay.transactions(), 0
         for table in tables:
-            expected = [row for row in expected_rows(transactions, table) if row["__$start_lsn"] <= high]
-            found = in_order(self.rows(table, high)) if expected else []
+            committed = [row for row in expected_rows(transactions, table) if row["__$start_lsn"] <= high]
+            found = in_order(self.rows(table, high)) if committed else []
+            expected = [row for row in committed if row["__$start_lsn"] >= low or row in found]
             assert difference(expected, found) is None, table.name
             total += len(expected)
         return total
+
+    def obsolete_rows(self, tables: tuple[Table, ...], low: str) -> int:
+        """How many rows below ``low`` the change tables have."""
+        return sum(row["__$start_lsn"] < low for table in tables for row in self.rows(table, low))
+
+    def low_endpoints(self) -> set[str]:
+        """Those of all instances."""
+        return {str(each.start_lsn) for each in self.engine.help_change_data_capture(DATABASE)}
+
+    def mapping(self) -> list[str]:
+        """Commit LSNs of lsn_time_mapping."""
+        folder = Path(self._lake.lsn_time_mapping(DATABASE))
+        return sorted(row["start_lsn"] for row in _delta_rows(folder)) if folder.exists() else []
+
+    def make_older(self, minutes: int) -> str:
+        """Makes the first half of what is captured so much older; the LSN where the rest begins."""
+        commits = [lsn for lsn in self.mapping() if lsn <= self.high()]
+        low = commits[len(commits) // 2]
+        self.engine._spark().sql(
+            f"UPDATE delta.`{self._lake.lsn_time_mapping(DATABASE)}`"
+            f" SET tran_end_time = tran_end_time - INTERVAL {minutes} MINUTE WHERE start_lsn < '{low}'"
+        ).collect()
+        return low
+
+    def told_sessions(self) -> list[tuple[datetime, int, int]]:
+        """Sessions with transactions in the collected history, read without an agent: run, id, count.
+
+        None is there twice, whatever cuts there were.
+        """
+        now = datetime.now(UTC)
+        not_counted = self.engine._control.collection_runs.not_counted()
+        asked = HistoryRange(now - DAY, now + DAY, DATABASE, None, not_counted)
+        found = FileHistory(self._lake).sessions(asked)
+        rows = [] if found is None else found.to_pylist()
+        told = [(row["engine_start"], row["session_id"], row["tran_count"]) for row in rows]
+        assert len({each[:2] for each in told}) == len(told)
+        return sorted(each for each in told if each[2])
+
+    def scan_sessions(self) -> list[int]:
+        """Transactions of each scan session that had any, of all runs of the agent, by start."""
+        found = self.engine.session_history(DATABASE, datetime.now(UTC) - DAY)
+        return [each.tran_count for each in found if each.tran_count]
+
+    def collected(self, column: str, output_table: str) -> list[object]:
+        """A column of custom_snapshots.<output_table> as it lies in the lake, whether or not it counts."""
+        folder = Path(self._lake.custom_snapshots(output_table))
+        return [row[column] for row in _delta_rows(folder)] if folder.exists() else []
 
     def check_mapping(self) -> None:
         """One row for each transaction, never two."""
@@ -160,6 +220,17 @@ def _delta_rows(folder: Path) -> list[Row]:
                 files[action["add"]["path"]] = None
             if "remove" in action:
                 del files[action["remove"]["path"]]
-    tables = [pq.ParquetFile(folder / name).read() for name in files]
-    rows: list[Row] = pa.concat_tables(tables).to_pylist() if tables else []
+    # A folder's name in the path of a partition is encoded once more.
+    tables = [_file_rows(folder / unquote(name)) for name in files]
+    # Spark writes the columns of a partition into its files too.
+    rows: list[Row] = pa.concat_tables(tables, promote_options="default").to_pylist() if tables else []
     return rows
+
+
+def _file_rows(file: Path) -> pa.Table:
+    """Spark's files have times of UTC in twelve bytes, which say neither their zone nor their unit."""
+    with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as parquet:
+        rows = parquet.read()
+    at = pa.timestamp("us", "UTC")
+    fields = [field.with_type(at) if pa.types.is_timestamp(field.type) else field for field in rows.schema]
+    return rows.cast(pa.schema(fields))

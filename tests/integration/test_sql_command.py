@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from engine.engine import Engine
+from engine.settings import Settings
 from tests.integration.conftest import Source
-from tests.tsql.consoles import Console
+from tests.tsql.consoles import Console, held_while_written
 
 ADVENTURE_WORKS = Path(__file__).parent / "adventure_works.sql"
 DEPARTMENT = """
@@ -54,12 +58,15 @@ def test_the_way_of_the_documentation(adventure: Console) -> None:
     assert [line["count"] for line in adventure.must(CHANGES).of("rowcount")] == [1, 2, 1]
     _query_functions(adventure)
     _functions_of_rows(adventure)
+    _forms_of_change_data(adventure)
     _tables(adventure)
     _procedures(adventure)
     _wrappers(adventure)
     _errors(adventure)
     _forms(adventure)
     _moving_to_the_source(adventure)
+    _changes_of_rows_from_change_data(adventure)
+    _large_results(adventure)
     _principals(adventure)
 
 
@@ -109,6 +116,43 @@ def _functions_of_rows(console: Console) -> None:
     )
     assert len(joined.rows) == 2
     assert all(row[0] == row[1] and row[2] for row in joined.rows)
+
+
+def _forms_of_change_data(console: Console) -> None:
+    """What scripts ask of changes: columns of a mask, formats, times as T-SQL writes them, other failures."""
+    columns = console.must(
+        "SELECT ct.Name, (SELECT STRING_AGG(QUOTENAME(cc.column_name), ',') FROM cdc.captured_columns cc"
+        " WHERE sys.fn_cdc_is_bit_set(cc.column_ordinal, ct.__$update_mask) = 1) AS updated"
+        " FROM cdc.HR_Department_CT ct WHERE ct.__$operation = 4 ORDER BY ct.Name"
+    )
+    assert columns.rows == [["Purchasing", "[GroupName]"], ["Shipping", "[GroupName]"]]
+    row = console.must(
+        "SELECT TOP 1 v.c, x.t, FORMAT(x.t, 'yyyy'), CONVERT(varchar(4), x.t, 120), v.n"
+        " FROM cdc.HR_Department_CT o"
+        " CROSS APPLY (VALUES ('name', o.Name), ('group', GroupName)) v(c, n)"
+        " CROSS APPLY (SELECT sys.fn_cdc_map_lsn_to_time(o.__$start_lsn) AS t) x"
+        " WHERE v.c LIKE '[^n]%' AND x.t > '20200101' AND o.__$operation = 3 AND Name = 'Shipping'"
+    ).rows[0]
+    year = str(row[1])[:4]
+    assert (row[0], row[2:]) == ("group", [year, year, "Inventory Management"])
+    numbers = console.must(
+        "SELECT AVG(DepartmentID), MAX(CONVERT(int, __$update_mask)),"
+        " DATEDIFF(day, '20200101', sys.fn_cdc_map_lsn_to_time(MAX(__$start_lsn)))"
+        " FROM cdc.HR_Department_CT WHERE __$operation = 4"
+    ).rows[0]
+    assert numbers[:2] == [2, 4]
+    assert numbers[2] > 2000
+    text = console.must(
+        "DECLARE @sql nvarchar(max) = '' SELECT @sql += ';' + column_name FROM cdc.captured_columns"
+        " PRINT @sql"
+    )
+    assert len(text.texts[0].split(";")) == 4
+    for wrong, number in (
+        ("SELECT Name, COUNT(*) FROM cdc.HR_Department_CT", 8120),
+        ("SELECT * FROM cdc.HR_Department_CT WHERE DepartmentID = 'x'", 245),
+        ("SELECT 1, 2 UNION SELECT 1 FROM cdc.HR_Department_CT", 205),
+    ):
+        assert console.run(wrong).errors == [number]
 
 
 def _tables(console: Console) -> None:
@@ -227,6 +271,71 @@ def _moving_to_the_source(console: Console) -> None:
         " SELECT c.capture_instance, x.Name FROM cdc.change_tables c CROSS JOIN #x x"
     )
     assert moved.rows == [[4], ["HR_Department", "MyDept"]]
+
+
+def _large_results(console: Console) -> None:
+    """What the process holds while rows come from Spark does not grow with them."""
+    console.source("CREATE TABLE dbo.numbers AS SELECT generate_series(1, 50000) AS n")
+    query = "SELECT * FROM cdc.HR_Department_CT CROSS JOIN numbers"
+    with patch.dict(os.environ):  # a Connect client leaves a mark there
+        engine = Engine.open(Settings(home=console.home.folder))
+        try:
+            for held in held_while_written(engine, console.database, query):
+                assert len(held) >= 300
+                assert max(held) - held[0] < 32 << 20
+        finally:
+            engine.close()
+    console.source("DROP TABLE dbo.numbers")
+
+
+def _changes_of_rows_from_change_data(console: Console) -> None:
+    """What a script that loads a warehouse does, each statement kept or undone as a whole."""
+    net = "cdc.fn_cdc_get_net_changes_HR_Department(@from_lsn, @to_lsn, 'all with mask')"
+    console.must(
+        "CREATE TABLE Target (ID smallint PRIMARY KEY, Name nvarchar(50), Lsn binary(10), At datetime2(6))"
+        " INSERT Target (ID, Name) SELECT TOP 1 DepartmentID, 'old' FROM HumanResources.Department"
+        " WHERE Name = 'Shipping' INSERT Target (ID, Name) VALUES (999, 'stays')"
+    )
+    merged = console.must(
+        f"""{RANGE}
+        MERGE INTO Target AS t
+        USING (SELECT *, sys.fn_cdc_map_lsn_to_time(__$start_lsn) AS At FROM {net}) AS s
+        ON t.ID = s.DepartmentID
+        WHEN MATCHED AND s.__$operation = 1 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET t.Name = s.Name, Lsn = s.__$start_lsn
+        WHEN NOT MATCHED THEN INSERT (ID, Name, Lsn, At)
+            VALUES (s.DepartmentID, s.Name, s.__$start_lsn, s.At);
+        SELECT Name, IIF(Lsn IS NULL, 0, 1), IIF(At IS NULL, 0, 1) FROM Target ORDER BY Name
+        """
+    )
+    assert merged.of("rowcount")[0]["count"] == 2
+    assert merged.rows == [["Purchasing", 1, 1], ["Shipping", 1, 0], ["stays", 0, 0]]
+    changed = console.must(
+        f"""{RANGE}
+        UPDATE t SET Name = c.GroupName OUTPUT inserted.Name
+        FROM Target t JOIN {net} c ON c.DepartmentID = t.ID AND c.Name = 'Shipping'
+        WHERE sys.fn_cdc_has_column_changed('HR_Department', 'GroupName', c.__$update_mask) = 1
+            AND sys.fn_cdc_is_bit_set(2, c.__$update_mask) = 0
+        DELETE Target OUTPUT deleted.Name
+        WHERE EXISTS (SELECT 1 FROM {net} c WHERE c.DepartmentID = Target.ID AND c.Name = 'Purchasing')
+        UPDATE Target SET Lsn = (SELECT MAX(__$start_lsn) FROM cdc.HR_Department_CT) WHERE ID = 999
+        ;WITH c AS (SELECT DISTINCT DepartmentID, 1.0 AS One, Name FROM cdc.HR_Department_CT)
+        INSERT Target (ID, Name) OUTPUT inserted.ID SELECT One, DepartmentID FROM c WHERE Name = 'MyDept'
+        """
+    )
+    assert changed.rows == [["Resource Control"], ["Purchasing"], [1]]
+    failed = console.run(
+        "BEGIN TRAN INSERT Target (ID, Name) SELECT DepartmentID + 100, Name FROM cdc.HR_Department_CT"
+        " WHERE __$operation = 2"
+        " INSERT Target (ID, Name) SELECT TOP 2 1, Name FROM cdc.HR_Department_CT"
+        " MERGE Target USING (SELECT Name, COUNT(*) FROM cdc.HR_Department_CT GROUP BY Name) s"
+        " ON s.Name = Target.Name WHEN MATCHED THEN DELETE;"
+        " SELECT @@TRANCOUNT, COUNT(*) FROM Target ROLLBACK SELECT COUNT(*) FROM Target"
+        " SELECT relname FROM pg_catalog.pg_class WHERE relname LIKE '#%'"
+    )
+    assert failed.errors == [2627, 8155]
+    assert failed.rows == [[1, 4], [3]]
+    console.must("DROP TABLE Target")
 
 
 def _principals(console: Console) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from engine.lake.compaction import Compacted, Compactor, Limits, runs
 from engine.lake.deletion import CHANGE_KEY, delete_below
+from engine.lake.delta_log import Purpose
 from engine.lake.failures import LakeFailed
 from engine.lake.publisher import Publisher, TablePosition
 from engine.lake.range_files import RangeFile, range_of_table, rows_of_range
@@ -96,7 +97,7 @@ def test_the_same_rows_are_in_one_file_in_log_order_and_capture_goes_on(table):
 
 def test_newest_rows_are_found_where_older_ones_were_rewritten_later(table):
     table.append(*range(1, 7))
-    rewrite = table.compactor._tables.begin_rewrite(table.path)
+    rewrite = table.compactor._tables.begin_files(table.path, Purpose.COMPACT)
     run = table.files()[:4]
     rewrite.replace([file.path for file in run], table.compactor._rows(rewrite, run, CHANGE_KEY), False)
     table.append(7)

@@ -8,8 +8,12 @@ from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from engine.lake.deletion import MAPPING_KEY, delete_below
+from engine.lake.delta_log import DeltaTables
+from engine.lake.file_deletion import FileDeletion
+from engine.lake.obsolete_rows import obsolete_rows
 from engine.lake.publisher import Append, Publisher
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA
 from engine.model.lsn import Lsn
@@ -31,8 +35,14 @@ def left(spark, path: str) -> list[int]:
     return sorted(Lsn.parse(row["start_lsn"]).position for row in rows)
 
 
-def test_deleting_and_appending_go_on_side_by_side(spark, lake_root):
-    path = str(lake_root / "mapping")
+@pytest.fixture(params=["files", "sql"])
+def by_files(spark, request):
+    """What deletes: the process that commits, or SQL as others send it."""
+    return FileDeletion(DeltaTables(spark), fsync=False) if request.param == "files" else None
+
+
+def test_deleting_and_appending_go_on_side_by_side(spark, lake_root, by_files):
+    path = str(lake_root / f"mapping {by_files is None}")
     publisher = Publisher(spark, fsync=False)
     publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
     for first in (1, 11, 21):
@@ -49,7 +59,7 @@ def test_deleting_and_appending_go_on_side_by_side(spark, lake_root):
     load.start()
     try:
         deleted = []
-        for rows in delete_below(spark, path, Lsn.at(25), 3, MAPPING_KEY):
+        for rows in delete_below(spark, path, Lsn.at(25), 3, MAPPING_KEY, by_files):
             deleted.append(rows)
             seen = appended
             while appended < seen + 2 and load.is_alive():
@@ -62,7 +72,76 @@ def test_deleting_and_appending_go_on_side_by_side(spark, lake_root):
     publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
 
 
-def test_a_table_of_an_earlier_version_gets_its_isolation_when_it_is_opened(spark, lake_root):
+def jobs(spark) -> int:
+    """How many jobs Spark has begun so far."""
+    return spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
+
+
+def test_a_table_without_obsolete_rows_costs_no_job(spark, lake_root):
+    path = str(lake_root / "quiet")
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 25, 10)
+    before = jobs(spark)
+    assert list(delete_below(spark, path, Lsn.at(25), 3, MAPPING_KEY)) == []
+    assert jobs(spark) == before
+    assert list(delete_below(spark, path, Lsn.at(26), 3, MAPPING_KEY)) == [1]
+    assert jobs(spark) > before
+
+
+def test_the_process_that_commits_asks_spark_for_nothing(spark, lake_root):
+    path, low = str(lake_root / "by files"), Lsn.at(25)
+    publisher, by_files = Publisher(spark, fsync=False), FileDeletion(DeltaTables(spark), fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    for first in (1, 11, 21, 31):
+        append(publisher, path, first, 10)
+    before, planned = jobs(spark), obsolete_rows(path, LSN_TIME_MAPPING_SCHEMA, "start_lsn", low)
+    statements = list(delete_below(spark, path, low, 3, MAPPING_KEY, by_files))
+    assert statements == [20, 3, 1]
+    append(publisher, path, 41, 1)
+    assert jobs(spark) == before, "nor does the append that follows"
+    assert (planned.whole_rows, planned.statements(3)) == (20, len(statements))
+    assert left(spark, path) == list(range(25, 42))
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").toArrow()
+    assert history["operation"].to_pylist()[1:4] == ["DELETE"] * 3
+
+
+def test_files_of_one_transaction_go_whole_beside_one_that_has_a_later_one_too(spark, lake_root):
+    path = str(lake_root / "wide")
+    publisher, by_files = Publisher(spark, fsync=False), FileDeletion(DeltaTables(spark), fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 5, 1)
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT * FROM delta.`{path}`")
+    append(publisher, path, 6, 3)
+    assert list(delete_below(spark, path, Lsn.at(7), 1, MAPPING_KEY, by_files)) == [2, 1]
+    assert left(spark, path) == [7, 8]
+
+
+def test_rows_go_in_log_order_whatever_their_order_in_the_file(spark, lake_root):
+    path = str(lake_root / "unordered")
+    by_files = FileDeletion(DeltaTables(spark), fsync=False)
+    Publisher(spark, fsync=False).create(path, LSN_TIME_MAPPING_SCHEMA)
+    rows = [(str(Lsn.at(position)), None, None, b"", None) for position in (4, 2, 9, 1, 3)]
+    frame = spark.createDataFrame(rows, spark.read.format("delta").load(path).schema)
+    frame.coalesce(1).write.format("delta").mode("append").save(path)
+    steps = delete_below(spark, path, Lsn.at(5), 3, MAPPING_KEY, by_files)
+    assert (next(steps), left(spark, path)) == (3, [4, 9])
+    assert (list(steps), left(spark, path)) == ([1], [9])
+
+
+def test_a_table_whose_log_tells_no_bounds_is_cleaned_by_asking_spark(spark, lake_root, by_files):
+    path = str(lake_root / f"untold {by_files is None}")
+    Publisher(spark, fsync=False).create(path, LSN_TIME_MAPPING_SCHEMA)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')")
+    for first in (1, 11):
+        rows = [(str(Lsn.at(first + n)), None, None, b"", None) for n in range(10)]
+        frame = spark.createDataFrame(rows, spark.read.format("delta").load(path).schema)
+        frame.coalesce(1).write.format("delta").mode("append").save(path)
+    assert list(delete_below(spark, path, Lsn.at(14), 2, MAPPING_KEY, by_files)) == [10, 2, 1]
+    assert left(spark, path) == list(range(14, 21))
+
+
+def test_a_table_of_an_earlier_version_gets_its_properties_when_it_is_opened(spark, lake_root):
     path = lake_root / "old"
     publisher = Publisher(spark, fsync=False)
     publisher.create(str(path), LSN_TIME_MAPPING_SCHEMA)
@@ -70,7 +149,8 @@ def test_a_table_of_an_earlier_version_gets_its_isolation_when_it_is_opened(spar
     entry = path / "_delta_log" / f"{0:020d}.json"
     actions = [json.loads(line) for line in entry.read_text().splitlines()]
     for action in actions:
-        action.get("metaData", {}).get("configuration", {}).pop("delta.isolationLevel", None)
+        for name in ("delta.isolationLevel", "delta.logRetentionDuration"):
+            action.get("metaData", {}).get("configuration", {}).pop(name, None)
     Path(path.parent / "copy" / "_delta_log").mkdir(parents=True)
     copy = path.parent / "copy"
     (copy / "_delta_log" / entry.name).write_text("\n".join(map(json.dumps, actions)) + "\n")
@@ -82,6 +162,7 @@ def test_a_table_of_an_earlier_version_gets_its_isolation_when_it_is_opened(spar
         if "metaData" in line
     ]
     assert metadata["configuration"]["delta.isolationLevel"] == "WriteSerializable"
+    assert metadata["configuration"]["delta.logRetentionDuration"] == "interval 2 days"
     assert not (copy / "_delta_log" / f"{2:020d}.json").exists()
     append(Publisher(spark, fsync=False), str(copy), 1, 3)
     assert left(spark, str(copy)) == [1, 2, 3]

@@ -4,11 +4,15 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
+import grpc
 import psutil
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.proto.base_pb2 import AnalyzePlanRequest, UserContext
+from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
 
 from engine.lake.spark import ConnectEndpoint, connect_session
 
@@ -29,6 +33,26 @@ def test_a_wrong_token_is_refused_soon(spark: SparkSession, connect_endpoint: Co
     client = connect_session(ConnectEndpoint(connect_endpoint.port, "wrong"))
     with pytest.raises(PySparkException):
         client.range(1).count()
+
+
+def test_whoever_shows_no_token_is_refused(spark: SparkSession, connect_endpoint: ConnectEndpoint) -> None:
+    channel = grpc.insecure_channel(f"127.0.0.1:{connect_endpoint.port}")
+    request = AnalyzePlanRequest(
+        session_id=str(uuid4()), spark_version=AnalyzePlanRequest.SparkVersion(), user_context=UserContext()
+    )
+    with channel, pytest.raises(grpc.RpcError) as refused:
+        SparkConnectServiceStub(channel).AnalyzePlan(request, timeout=60)
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_it_is_served_to_this_machine_alone(spark: SparkSession, connect_endpoint: ConnectEndpoint) -> None:
+    listening = {
+        connection.laddr.ip
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == connect_endpoint.port
+    }
+    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    assert listening
 
 
 def test_a_process_that_is_only_a_client_has_all_of_pyspark(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.cli.table_names import parse_table_name
 from engine.errors import CapturedColumnChanged
+from engine.model.client import Client, ClientForecast
 from engine.model.job import CaptureParameters, Job, JobState, JobType
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError
@@ -224,3 +225,23 @@ def test_the_worst_comes_first():
     findings = found(latest=a_session(1, tran_count=1, latency=61), slot=replace(SLOT, wal_status="lost"))
     assert [finding.verdict for finding in findings] == [Verdict.FAILING, Verdict.ATTENTION]
     assert verdict_of(findings) is Verdict.FAILING
+
+
+CLIENT = Client("hr", "dbo_t", "billing", Lsn.at(50), LONG_AGO, LONG_AGO, timedelta(days=7), None, LONG_AGO)
+
+
+@pytest.mark.parametrize(("hours", "is_told"), [(-1, True), (23, True), (25, False), (None, False)])
+def test_a_client_that_cleanup_will_wait_for_soon(hours, is_told):
+    at = None if hours is None else NOW + timedelta(hours=hours)
+    forecasts = {("dbo_t", "billing"): ClientForecast(at, None)}
+    findings = found(clients=(CLIENT,), client_forecasts=forecasts)
+    assert len(findings) == is_told
+    for finding in findings:
+        assert f"{at:%H:%M:%S} UTC" in finding.text
+        assert finding.fix.startswith("highwater client drop billing -c dbo_t -d hr")
+
+
+def test_a_client_that_cleanup_waits_for_is_told_once():
+    forecasts = {("dbo_t", "billing"): ClientForecast(LONG_AGO, None)}
+    waiting = replace(CLIENT, held_lsn=Lsn.at(60), held_since=LONG_AGO)
+    assert only(Verdict.ATTENTION, clients=(waiting,), client_forecasts=forecasts).since == LONG_AGO

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.model.client import ClientForecast
 from engine.model.job import CLEANUP_SCHEDULE, CleanupParameters, Job, JobRun, JobState, JobType, RunOutcome
 from engine.monitoring.capture_state import AgentFacts, CaptureState, log_forecast, state_of_capture
 from engine.monitoring.diagnosis import Verdict
@@ -17,7 +18,8 @@ from engine.monitoring.forecast import LogPoint
 from engine.monitoring.metrics import Reading, families
 from engine.monitoring.status import DatabaseStatus, EngineStatus
 from tests.monitoring.sessions import a_session
-from tests.monitoring.test_diagnosis import HEALTHY, LONG_AGO, NOW, RUNNING, SLOT
+from tests.monitoring.test_collection_findings import SET
+from tests.monitoring.test_diagnosis import CLIENT, HEALTHY, LONG_AGO, NOW, RUNNING, SLOT
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLEANUP = Job(
@@ -39,6 +41,8 @@ FACTS = replace(
     jobs=(RUNNING, CLEANUP),
     slot=replace(SLOT, safe_wal_size=900, limit_bytes=1000, disk_free_bytes=5000),
     log_before=LogPoint(40, NOW - timedelta(seconds=60)),
+    clients=(CLIENT,),
+    client_forecasts={("dbo_t", "billing"): ClientForecast(NOW + timedelta(hours=1), None)},
 )
 TOTAL = a_session(0, tran_count=7, command_count=70, log_record_count=80, latency=3, failed_sessions_count=2)
 
@@ -46,7 +50,7 @@ TOTAL = a_session(0, tran_count=7, command_count=70, log_record_count=80, latenc
 def a_reading(facts=FACTS, **differs):
     capture = state_of_capture(facts, AgentFacts(True), NOW)
     database = DatabaseStatus(facts, tuple(facts.jobs), capture, log_forecast(facts, capture, NOW))
-    status = EngineStatus(NOW, Verdict.HEALTHY, (), True, (), (database,))
+    status = EngineStatus(NOW, Verdict.HEALTHY, (), True, (), (database,), (SET,))
     return Reading("1.2", is_current=True, status=status, totals={"hr": TOTAL}, **differs)
 
 
@@ -163,3 +167,14 @@ def test_every_metric_is_described_with_its_labels():
 
 
 METRICS = (DOCS / "monitoring.md").read_text()
+
+
+def test_clients_and_collection_sets_are_told():
+    of_client = {"database": "hr", "capture_instance": "dbo_t", "client": "billing"}
+    assert value("client_forecast_seconds", **of_client) == 3600
+    assert value("client_holds_cleanup", **of_client) == 0
+    of_set = {"collection_set": SET.name}
+    assert value("collection_set_running", **of_set) == 1
+    assert value("collection_last_run_failed", **of_set) == 0
+    assert value("collection_last_run_timestamp_seconds", **of_set) == NOW.timestamp() - 240
+    assert value("collection_next_run_timestamp_seconds", **of_set) == NOW.timestamp() + 60

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from engine.lake.tables import Lake, change_table_schema
 from engine.model.mask import full_mask
 from engine.query.net_in_arrow import key_numbers, key_shares, net_rows
+from engine.query.net_plan import net_plan
 from tests.lake.change_tables import append_of, capture_instance
 from tests.query.histories import COLUMNS, KEY, History, histories
 
@@ -53,6 +56,34 @@ def test_shares_hold_each_key_once_and_together_all(many, shares):
     ]
     by_key = [("history", "ascending"), ("id", "ascending")]
     assert pa.concat_tables(parts).sort_by(by_key) == whole.sort_by(by_key)
+
+
+@given(st.lists(histories(), max_size=6), st.sampled_from(list(OPTIONS)), st.data())
+def test_rows_taken_out_of_each_file_are_the_net_changes(many, option, data):
+    """However changes fall into files and batches, and whether parts by key had to wait in files."""
+    rows = rows_of(many)
+    merge, masks = OPTIONS[option]
+    cuts = sorted(data.draw(st.lists(st.integers(0, rows.num_rows), max_size=3)))
+    files = [rows.slice(a, b - a) for a, b in pairwise([0, *cuts, rows.num_rows])]
+    size = data.draw(st.integers(1, 5))
+    columns = ["__$start_lsn", "__$command_id", "__$operation", *(["__$update_mask"] if masks else []), *KEY]
+    plan = net_plan(
+        lambda file: iter(files[file].select(columns).to_batches(max_chunksize=size)),
+        [file.num_rows for file in files],
+        KEY,
+        1,
+        merge=merge,
+        masks=masks,
+        at_once=data.draw(st.sampled_from([2, 1000])),
+    )
+    found = []
+    for each in pickle.loads(pickle.dumps(plan)):
+        first = 0
+        for batch in files[each.file].to_batches(max_chunksize=size):
+            found += each.of_batch(batch, first).to_pylist()
+            first += batch.num_rows
+    expected = net_rows(rows, KEY, 1, merge, masks).to_pylist()
+    assert sorted(found, key=str) == sorted(expected, key=str)
 
 
 VALUES = {

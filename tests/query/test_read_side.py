@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
+from dashboard.snapshot import SnapshotFeed
 from engine.errors import InvalidObjectName, RangeOutsideValidity, SelectDenied
 from engine.lake.tail import TableTail
+from engine.model.lsn import Lsn
 from engine.query.mask_columns import is_bit_set
 from tests.capture.conftest import DATABASE, Workbench
 
@@ -53,6 +55,29 @@ def test_a_key_update_is_a_delete_and_an_insert(department: Workbench) -> None:
     for option, operations in (("all", {1: 1, 9: 2}), ("all with merge", {1: 1, 9: 5})):
         net = rows(department.engine.get_net_changes(DATABASE, INSTANCE, *valid(department), option))
         assert {row["id"]: row["__$operation"] for row in net} == operations
+
+
+def test_the_history_of_a_row_is_what_spark_finds_of_it_newest_first(department: Workbench) -> None:
+    for statement in (
+        "UPDATE department SET name = 'Tooling' WHERE id = 2",
+        "DELETE FROM department WHERE id = 1",
+        "UPDATE department SET name = 'Workshop' WHERE id = 2",
+        "DELETE FROM department WHERE id = 2",
+        "INSERT INTO department VALUES (2, 'Again', NULL)",
+    ):
+        department.sql(statement)
+        department.drain()
+    engine = department.engine
+    found = engine.row_history(DATABASE, INSTANCE, {"id": 2}, 100).to_pylist()
+    spark = engine.get_all_changes(DATABASE, INSTANCE, *valid(department), "all update old")
+    keys = ("__$start_lsn", "__$seqval", "__$operation")
+    assert [row["__$operation"] for row in found] == [2, 1, 4, 3, 4, 3]
+    assert sorted(tuple(row[each] for each in keys) for row in found) == sorted(
+        tuple(row[each] for each in keys) for row in rows(spark.where("id = 2"))
+    )
+    assert engine.row_history(DATABASE, INSTANCE, {"id": 2}, 3).to_pylist() == found[:3]
+    without_group = engine.row_history(DATABASE, INSTANCE, {"id": 2, "group_name": None}, 9)
+    assert without_group["name"].to_pylist() == ["Again"]
 
 
 def test_the_next_batch_begins_after_the_last(department: Workbench) -> None:
@@ -166,11 +191,35 @@ def test_an_answer_keeps_its_rows_when_cleanup_passes_it(department: Workbench) 
     before = [sorted(map(str, rows(answer))) for answer in answers]
     engine.cleanup_change_table(DATABASE, INSTANCE, high)
     assert [sorted(map(str, rows(answer))) for answer in answers] == before
-    assert sum(batch.num_rows for share in range(files.shares) for batch in files.rows(share)) == len(
-        before[0]
-    )
+    assert sum(batch.num_rows for batch in files.rows()) == len(before[0])
     with pytest.raises(RangeOutsideValidity):
         engine.get_all_changes(DATABASE, INSTANCE, low, high)
+
+
+def test_a_low_watermark_has_the_time_of_its_commit_once_cleanup_has_moved_it(department: Workbench) -> None:
+    department.sql("UPDATE department SET name = 'Tooling' WHERE id = 2")
+    department.drain()
+    engine, (low, high) = department.engine, valid(department)
+    feed = SnapshotFeed(lambda: engine)
+    try:
+        view = feed.look_at(DATABASE)
+        instance = view.instance(INSTANCE)
+        low_time, high_time = (engine.map_lsn_to_time(DATABASE, lsn) for lsn in (low, high))
+        assert view.low_time(instance) == low_time
+        assert engine.map_lsns_to_times(DATABASE, [Lsn.ZERO]) == {}
+        engine.register_client(DATABASE, "etl", INSTANCE)
+        engine.acknowledge(DATABASE, "etl", INSTANCE, high.previous())
+        feed.refresh()
+        assert low_time <= feed.look_at(DATABASE).commit_times[high.previous()] < high_time
+        engine.drop_client(DATABASE, "etl", INSTANCE)
+        engine.cleanup_change_table(DATABASE, INSTANCE, high)
+        feed.refresh()
+        view = feed.look_at(DATABASE)
+        assert high.previous() not in view.commit_times
+        assert view.low_time(view.instance(INSTANCE)) == engine.map_lsn_to_time(DATABASE, high)
+        assert view.low_time(view.instance(INSTANCE)) == view.watermarks.last_commit_time
+    finally:
+        feed.close()
 
 
 def test_a_version_that_cleanup_made_meanwhile_is_no_answer_to_an_older_range(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,12 +135,42 @@ def test_data_of_another_version_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_path_too_long_for_a_socket_is_no_hindrance(tmp_path: Path) -> None:
     server = EmbeddedPostgres(tmp_path / ("long" * 30) / "a home" / "pg", {"fsync": "off"})
+    server.socket_folder.mkdir()
+    server.socket_folder.chmod(0o777)
     try:
         server.start()
         assert one(server, "SELECT 1") == 1
+        assert stat.S_IMODE(server.socket_folder.stat().st_mode) == 0o700
     finally:
         server.stop()
         server.socket_folder.rmdir()
+
+
+def test_only_its_own_user_reaches_it(server: EmbeddedPostgres) -> None:
+    assert one(server, "SHOW listen_addresses") == ""
+    assert stat.S_IMODE(server.socket_folder.stat().st_mode) == 0o700
+    assert server.socket_folder.stat().st_uid == server.folder.stat().st_uid
+
+
+def test_a_socket_folder_that_another_laid_is_not_taken(tmp_path: Path) -> None:
+    """The server asks nobody for a password: whoever may enter the folder is its superuser."""
+    server = EmbeddedPostgres(tmp_path / ("laid" * 30) / "a home" / "pg", {"fsync": "off"})
+    folder = server.socket_folder
+    folder.symlink_to(tmp_path)
+    try:
+        with pytest.raises(Unready, match="belongs to another user"):
+            server.start()
+    finally:
+        folder.unlink()
+    if os.geteuid() == 0:
+        folder.mkdir()
+        os.chown(folder, 65534, 65534)
+        try:
+            with pytest.raises(Unready, match="belongs to another user"):
+                server.start()
+            assert folder.stat().st_uid == 65534
+        finally:
+            folder.rmdir()
 
 
 def test_an_interrupted_first_start_is_done_again(tmp_path: Path) -> None:

@@ -84,6 +84,10 @@ def test_secrets_are_for_their_owner_alone(home: Home) -> None:
     assert {mode(file) for file in home.secrets.iterdir()} == {0o600}
 
 
+def test_what_others_may_not_read_is_for_the_user_alone(home: Home) -> None:
+    assert {mode(folder) for folder in (home.lake, home.run, home.log, home.secrets)} == {0o700}
+
+
 def test_a_forgotten_secret_is_gone(home: Home) -> None:
     home.keep_secret("shop", "geheim")
     home.forget_secret("shop")

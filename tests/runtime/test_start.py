@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ import pytest
 
 from engine.runtime.child import LOG_BYTES
 from engine.runtime.home import Home
-from engine.runtime.ports import page_answers
+from engine.runtime.ports import free_port, page_answers
 from engine.runtime.processes import AGENT_AWAY_SINCE
 
 SECONDS = 300
@@ -55,12 +54,6 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end, "did not happen"
         pause.wait(0.2)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,7 @@ from engine.sources.postgres.names import (
     SCHEMA,
     SCHEMA_COMMENT,
     SLOT_PREFIX,
+    TRIGGER_FUNCTIONS,
     TRUNCATE_GUARD,
 )
 from engine.sources.postgres.privileges import privileges_of
@@ -240,8 +241,14 @@ class PostgresAdmin:
             commands.run(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
 
     def _drop_event_triggers(self, commands: Commands) -> None:
-        for trigger in EVENT_TRIGGERS:
-            commands.run(sql.SQL("DROP EVENT TRIGGER IF EXISTS {}").format(sql.Identifier(trigger)))
+        try:
+            with commands.connection.transaction():
+                for trigger in EVENT_TRIGGERS:
+                    commands.run(sql.SQL("DROP EVENT TRIGGER IF EXISTS {}").format(sql.Identifier(trigger)))
+        except psycopg.errors.InsufficientPrivilege:
+            # A superuser made them for a role that may not: they go with our functions, all at once.
+            functions = [sql.SQL("{}()").format(sql.Identifier(SCHEMA, name)) for name in TRIGGER_FUNCTIONS]
+            commands.run(sql.SQL("DROP FUNCTION IF EXISTS {} CASCADE").format(sql.SQL(", ").join(functions)))
 
     def _make_slot(self, commands: Commands) -> None:
         # A slot begins where no older transaction is open: it waits for those that are.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from struct import Struct
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.errors import LogRecordsNotProcessed
 from engine.sources.postgres.types import ColumnType, Form
 
 NULL, UNCHANGED, AS_TEXT, AS_BINARY = ord("n"), ord("u"), ord("t"), ord("b")
@@ -82,7 +84,11 @@ class Decoding:
 
 
 def column_array(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
-    """The Arrow array (``column.arrow_type``) of these values."""
+    """The Arrow array (``column.arrow_type``) of these values.
+
+    They lie within ``values.buffer``. Raises LogRecordsNotProcessed, or what numpy and Arrow raise, where
+    they are no values of the type.
+    """
     if column.arrow_type == pa.string():
         return _strings(column, values, decoding)
     if column.form is Form.ARRAY:
@@ -96,8 +102,11 @@ def column_array(column: ColumnType, values: Values, decoding: Decoding) -> pa.A
 def _strings(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
     binary = values.kind == AS_BINARY
     if column.form is Form.UUID and not np.any(values.kind == AS_TEXT):
+        _check_lengths(column, values, 16)
         return _uuids(values)
     if column.form is Form.JSONB:
+        if (values.length[binary] < 1).any():
+            raise _no_value(column)
         values = Values(values.buffer, values.kind, values.offset + binary, values.length - binary)
     elif column.form is not Form.TEXT and binary.any():
         rows = np.flatnonzero(binary)
@@ -105,7 +114,14 @@ def _strings(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array
         values = _replace(values, rows, AS_TEXT, texts)
     if not decoding.valid_text:
         values = _repaired(values, decoding)
-    return _taken(values, pa.string())
+        return _taken(values, pa.string())
+    texts = _taken(values, pa.string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        # The server does not look at what it has: text that is none would break every reader of the lake.
+        return _taken(_repaired(values, decoding), pa.string())
+    return texts
 
 
 def _taken(values: Values, arrow_type: pa.DataType) -> pa.Array:
@@ -157,6 +173,17 @@ def _uuids(values: Values) -> pa.Array:
 # Fixed width
 
 
+def _no_value(column: ColumnType) -> LogRecordsNotProcessed:
+    return LogRecordsNotProcessed(f"a value of type {column.source_type} has a length that none can have")
+
+
+def _check_lengths(column: ColumnType, values: Values, width: int) -> None:
+    """Raises LogRecordsNotProcessed unless every value has ``width`` bytes."""
+    others = values.length != width
+    if others.any() and (others & values.present).any():
+        raise _no_value(column)
+
+
 def _gather(values: Values, width: int, at: int = 0) -> NDArray[Any]:
     """Big-endian integers of ``width`` bytes at ``offset + at``, native int; 0 where there is no value."""
     present = values.present
@@ -187,12 +214,14 @@ def _validity(present: NDArray[np.bool_]) -> pa.Buffer | None:
 
 def _integer(width: int) -> Callable[[ColumnType, Values, Decoding], pa.Array]:
     def decode(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
+        _check_lengths(column, values, width)
         return _fixed(values, _gather(values, width), column.arrow_type)
 
     return decode
 
 
 def _boolean(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
+    _check_lengths(column, values, 1)
     bits = np.packbits(_gather(values, 1) != 0, bitorder="little")
     return pa.Array.from_buffers(pa.bool_(), len(values), [_validity(values.present), pa.py_buffer(bits)])
 
@@ -204,11 +233,13 @@ _DAY = 86_400_000_000
 
 
 def _date(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
+    _check_lengths(column, values, 4)
     days = _within(_gather(values, 4), _FIRST_DAY, _LAST_DAY, decoding)
     return _fixed(values, days + np.int32(_DAYS_TO_2000), column.arrow_type)
 
 
 def _timestamp(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
+    _check_lengths(column, values, 8)
     microseconds = _within(_gather(values, 8), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1, decoding)
     return _fixed(values, microseconds + np.int64(_DAYS_TO_2000 * _DAY), column.arrow_type)
 
@@ -229,6 +260,7 @@ def _bytes(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
 # Decimals
 
 _NEGATIVE, _NAN = 0x4000, 0xC000
+_MOST_DIGITS = 16
 _POWERS = 10 ** np.arange(19, dtype=np.int64)
 
 
@@ -238,7 +270,10 @@ def _decimal(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array
     digits = (header >> np.uint64(48)).astype(np.int64)
     weight = (header >> np.uint64(32)).astype(np.uint16).view(np.int16).astype(np.int64)
     sign = (header >> np.uint64(16)).astype(np.uint16)
-    small = (digits == 0) | (4 * (weight + 1) + column.scale <= 18)
+    if ((values.length != 8 + 2 * digits) & values.present).any():
+        raise _no_value(column)
+    # Digits that no such column has are read one by one too: the steps below are as many as the most has.
+    small = (digits == 0) | ((digits <= _MOST_DIGITS) & (4 * (weight + 1) + column.scale <= 18))
     unscaled = np.zeros((len(values), 2), np.int64)
     unscaled[:, 0] = _small_decimals(values, np.where(small, digits, 0), weight, column.scale)
     np.negative(unscaled[:, 0], out=unscaled[:, 0], where=sign == _NEGATIVE)
@@ -289,13 +324,15 @@ def _array(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
     came_as_text = bool(np.any(values.kind == AS_TEXT))
     values = _binary_only(column, values, decoding)
     dimensions = _gather(values, 4).astype(np.int64)
-    counts, first = _array_sizes(values, dimensions)
+    counts, first = _array_sizes(column, values, dimensions)
     if several := int(np.count_nonzero(dimensions > 1)):
         decoding.replaced("array of several dimensions stored as one list", several)
     if shifted := _shifted(values, dimensions):
         decoding.replaced("array that does not begin at 1 stored without its subscripts", shifted)
     text_elements = came_as_text and column.element.arrow_type == pa.string()
-    elements = _elements(values.buffer, counts, first, AS_TEXT if text_elements else AS_BINARY)
+    elements, ends = _elements(values.buffer, counts, first, AS_TEXT if text_elements else AS_BINARY)
+    if ((ends != values.offset + values.length) & values.present).any():
+        raise _no_value(column)
     bounds = np.zeros(len(values) + 1, np.int32)
     np.cumsum(counts, out=bounds[1:])
     child = column_array(column.element, elements, decoding)
@@ -307,14 +344,26 @@ def _array(column: ColumnType, values: Values, decoding: Decoding) -> pa.Array:
     )
 
 
-def _array_sizes(values: Values, dimensions: Places) -> tuple[Places, Places]:
-    """Elements of each array and where they begin: after the header and 8 bytes a dimension."""
+_MOST_DIMENSIONS = 6
+_MOST_ELEMENTS = 2**31
+
+
+def _array_sizes(column: ColumnType, values: Values, dimensions: Places) -> tuple[Places, Places]:
+    """Elements of each array and where they begin: after the header and 8 bytes a dimension.
+
+    Raises LogRecordsNotProcessed where an array has not room for its elements: before any is made for them.
+    """
     counts = np.zeros(len(values), np.int64)
+    room = values.length - 12 - 8 * dimensions
+    if (((dimensions < 0) | (dimensions > _MOST_DIMENSIONS) | (room < 0)) & values.present).any():
+        raise _no_value(column)
     one = np.flatnonzero(dimensions == 1)
     counts[one] = _integers(values.buffer, values.offset[one] + 12, 4)
     for row in np.flatnonzero(dimensions > 1):
         places = values.offset[row] + 12 + 8 * np.arange(dimensions[row])
-        counts[row] = np.prod(_integers(values.buffer, places, 4).astype(np.int64))
+        counts[row] = min(prod(_integers(values.buffer, places, 4).tolist()), _MOST_ELEMENTS)
+    if (((counts < 0) | (4 * counts > room)) & values.present).any():
+        raise _no_value(column)
     return counts, values.offset + 12 + 8 * dimensions
 
 
@@ -331,19 +380,22 @@ _FEW_ARRAYS = 16
 """A step of numpy costs as much as so many elements in Python: one array of a million took 18 s."""
 
 
-def _walked(buffer: Bytes, place: int, count: int) -> tuple[list[int], list[int]]:
-    """Where ``count`` elements of one array are, the first's length at ``place``."""
+def _walked(buffer: Bytes, place: int, count: int) -> tuple[list[int], list[int], int]:
+    """Where ``count`` elements of one array are, the first's length at ``place``, and where the last ends."""
     offsets, lengths = [0] * count, [0] * count
     data, size = buffer.data, Struct(">i")
     for index in range(count):
         (length,) = size.unpack_from(data, place)
         offsets[index], lengths[index] = place + 4, length
         place += 4 + max(length, 0)
-    return offsets, lengths
+    return offsets, lengths, place
 
 
-def _elements(buffer: Bytes, counts: Places, first: Places, form: int) -> Values:
-    """Walks all arrays in step, their k-th elements together; the last few one by one."""
+def _elements(buffer: Bytes, counts: Places, first: Places, form: int) -> tuple[Values, Places]:
+    """The elements, and where each array ends.
+
+    Walks all arrays in step, their k-th elements together; the last few one by one.
+    """
     total = int(counts.sum())
     starts = np.cumsum(counts) - counts
     offset, length = np.zeros(total, np.int64), np.zeros(total, np.int64)
@@ -358,9 +410,9 @@ def _elements(buffer: Bytes, counts: Places, first: Places, form: int) -> Values
         rows = rows[counts[rows] > step]
     for row in rows.tolist():
         run = slice(int(starts[row]) + step, int(starts[row] + counts[row]))
-        offset[run], length[run] = _walked(buffer, int(places[row]), run.stop - run.start)
+        offset[run], length[run], places[row] = _walked(buffer, int(places[row]), run.stop - run.start)
     kind = np.where(length < 0, NULL, form).astype(np.uint8)
-    return Values(buffer, kind, offset, length)
+    return Values(buffer, kind, offset, length), places
 
 
 _DECODERS: dict[Form, Callable[[ColumnType, Values, Decoding], pa.Array]] = {

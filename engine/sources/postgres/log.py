@@ -23,7 +23,7 @@ from engine.sources.postgres.connection import (
     unreachable,
 )
 from engine.sources.postgres.names import DDL_TRIGGER
-from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes
+from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes, understood
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
 from engine.sources.postgres.transactions import TransactionMarker
@@ -164,7 +164,7 @@ class PostgresLog:
             if not reading.takes(given, upto.position, left):
                 self._exhausted = True
                 return
-            with self._reaching():
+            with self._reaching(), understood():
                 piece = self._decoder().piece(shaped, *reading.taken)
             if not piece.transactions:
                 continue
@@ -192,7 +192,7 @@ class PostgresLog:
     def _next_block(self, reading: _Reading, piece_bytes: int) -> ShapedBlock | None:
         """The block that has transactions to hand out; None when the peek is used up."""
         before = reading.peek.rows
-        with self._reaching():
+        with self._reaching(), understood():
             shaped = reading.block(max(piece_bytes // 2, 1))
         self._rows_unconfirmed += reading.peek.rows - before
         return shaped

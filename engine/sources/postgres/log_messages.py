@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from engine.model.capture_instance import CapturedColumn, CaptureInstance, IndexColumn
 from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
@@ -93,8 +95,12 @@ def from_json(content: bytes) -> Word:
         text = content.decode("utf-8", "surrogateescape")
         word = json.loads(_STRAY_BYTE.sub(lambda stray: f"\\\\x{ord(stray[0]) - 0xDC00:02x}", text))
         return _MEANINGS[word["event"]](word)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"not a message of Highwater's: {error!r}") from error
+
+
+_INSTANCE = TypeAdapter(CaptureInstance)
+"""Says of each field whether it is of its type: what JSON holds may be anything."""
 
 
 def _altered(word: dict[str, Any]) -> Altered:
@@ -122,7 +128,7 @@ def _instance(values: dict[str, Any]) -> CaptureInstance:
     given["columns"] = tuple(CapturedColumn(**column) for column in given["columns"])
     given["index_columns"] = tuple(IndexColumn(**column) for column in given["index_columns"])
     given["source_columns"] = tuple(ShapeColumn(**column) for column in given.get("source_columns", ()))
-    return CaptureInstance(**given)
+    return _INSTANCE.validate_python(given)
 
 
 _MEANINGS: dict[str, Callable[[dict[str, Any]], Word]] = {

@@ -14,13 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import LogRecordsNotProcessed
+
 BEGIN, COMMIT, INSERT, UPDATE, DELETE, RELATION, MESSAGE = (ord(letter) for letter in "BCIUDRM")
+BEGIN_LENGTH = 21
+KINDS = np.isin(np.arange(256), list(b"BCIUDRMTOY"))
+"""Whether a byte is the letter of a message."""
 OLD_ROW, KEY_ROW, NEW_ROW = ord("O"), ord("K"), ord("N")
 
 REPLICA_IDENTITY_FULL = ord("f")
 
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _COPY_HEADER = 19
+_COPY_TRAILER = 2
 _ROW_HEADER = 18
 """int16 number of fields, int32 8, the LSN, int32 length of the message."""
 
@@ -64,6 +70,8 @@ def frame(rows: Sequence[bytes | memoryview]) -> MessageBlock:
         starts[0] += _COPY_HEADER
     whole = ends - starts >= _ROW_HEADER
     if not whole.all():
+        if not np.isin((ends - starts)[~whole], [0, _COPY_TRAILER]).all():
+            raise LogRecordsNotProcessed("a row of the log is too short for a message")
         starts, ends = starts[whole], ends[whole]
     start = starts + _ROW_HEADER
     lsn = np.ndarray((max(len(buffer) - 7, 0),), ">u8", buffer.data, strides=(1,))[starts + 6].astype(
@@ -96,6 +104,8 @@ def relation_message(data: bytes) -> RelationMessage:
         type_oid, typmod = struct.unpack_from(">Ii", data, place)
         place += 8
         columns.append((name, type_oid, typmod))
+    if place != len(data):
+        raise LogRecordsNotProcessed("the description of a table has another length than its columns")
     # An empty namespace is how pgoutput writes pg_catalog.
     return RelationMessage(oid, schema or "pg_catalog", table, replica_identity, tuple(columns))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow as pa
 import structlog
 from numpy.typing import NDArray
 
+from engine.errors import LogRecordsNotProcessed
 from engine.model.table_shape import ShapeColumn
 from engine.sources.base import (
     InstanceDisabled,
@@ -41,6 +44,21 @@ _log = structlog.get_logger(__name__)
 
 _STEP_CHANGES = 12_000
 """Positions of so many values take less than 128 KiB: the C library then reuses the memory every step."""
+
+_NOT_DECODED = (LookupError, ValueError, OverflowError, struct.error, pa.ArrowException, RecursionError)
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Around all decoding of a piece: bytes that are no log raise LogRecordsNotProcessed, whatever they are.
+
+    Here once, and not around each value: a try costs nothing for thousands of rows.
+    """
+    try:
+        yield
+    except _NOT_DECODED as error:
+        words = f"the log has bytes that are no message of pgoutput ({type(error).__name__}: {error})"
+        raise LogRecordsNotProcessed(words) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +129,8 @@ class Shapes:
         for index, shape in met:
             if not runs or runs[-1][1] is not shape:
                 runs.append((index, shape))
+        if not runs:
+            raise LogRecordsNotProcessed("the log has a change of a table that it has not described")
         if len(runs) == 1:
             yield runs[0][1], changes
             return

@@ -20,9 +20,11 @@ _TEXT_ARRAY = 1009
 _TEXTS = "SELECT format('%s', v) FROM unnest($1) AS v"
 _TEXT = "SELECT format('%s', $1)"
 _ARRAYS_OF_TEXTS = "SELECT v::text[] FROM unnest($1) AS v"
-_UNREADABLE = ("0A", "22", "23", "42", "XX")
+_TOO_SHORT = "08P01"
+"""What the server says of a value that ends within itself; of a connection when it comes any other way."""
+_UNREADABLE = (_TOO_SHORT, "0A", "22", "23", "42", "XX")
 """Classes of errors by which the server says that it can't read a value, rather than that it is unwell."""
-_OF_SINGLE_VALUES = ("22", "23", "42804")
+_OF_SINGLE_VALUES = (_TOO_SHORT, "22", "23", "42804")
 """Of these, what may be wrong with some values only: a label, a check, a composite's fields."""
 _FIELD_HEAD = Struct(">Ii")
 _FIELD_TO_DOUBLE = re.compile(rb'(["\\])')
@@ -128,8 +130,13 @@ class PostgresValues:
             result = self._connection.pgconn.exec_params(
                 query.encode(), [parameter], [oid], [pq.Format.BINARY], pq.Format.BINARY
             )
+            error = None
             if result.status != pq.ExecStatus.TUPLES_OK:
-                raise psycopg.errors.error_from_result(result)
+                error = psycopg.errors.error_from_result(result)
+            if error is not None and error.sqlstate != _TOO_SHORT:
+                raise error
+        if error is not None:
+            raise error
         return [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
 
 

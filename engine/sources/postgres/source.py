@@ -25,9 +25,11 @@ class PostgresKind:
         """The administration of the database at ``dsn``."""
         return PostgresAdmin(_with_password(dsn, password), _slot_of(dsn, database), database)
 
-    def sql_session(self, dsn: str, password: str | None, database: str) -> PostgresSqlSession:
+    def sql_session(
+        self, dsn: str, password: str | None, database: str, role: str | None, read_only: bool
+    ) -> PostgresSqlSession:
         """A session with SQL at the database at ``dsn``; nothing is connected yet."""
-        return PostgresSqlSession(_with_password(dsn, password), database)
+        return PostgresSqlSession(_with_password(dsn, password), database, role, read_only)
 
     def split_dsn(self, dsn: str) -> tuple[str, str | None]:
         """The DSN as a URI without its password, and the password.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
@@ -28,17 +28,24 @@ _SETTINGS = {"search_path": "pg_catalog", "standard_conforming_strings": "on", "
 
 _RELATIONS = """
 SELECT n.nspname, c.relname, c.relpersistence = 't', a.attname,
-       format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END, a.atttypmod)
+       format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END, a.atttypmod),
+       coalesce(a.attnum = ANY(i.indkey), false)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND lower(c.relname) = ANY(%s)
   AND (c.relpersistence <> 't' OR n.oid = pg_my_temp_schema())
 ORDER BY c.relpersistence <> 't', n.nspname, c.relname, a.attnum
 """
 
 _PRINCIPALS = "SELECT rolname, oid, rolcanlogin FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname"
+
+_MEMBER = """
+SELECT pg_has_role(u.oid, r.oid, 'MEMBER') FROM pg_roles u, pg_roles r
+WHERE u.rolname = %s AND r.rolname = %s
+"""
 
 _TYPE_NAMES = {
     "bool": "bit",
@@ -69,10 +76,16 @@ class PostgresSqlSession:
 
     dialect = "postgres"
 
-    def __init__(self, dsn: str, database: str) -> None:
-        """``database``: what errors call it. Nothing is connected yet."""
+    def __init__(self, dsn: str, database: str, role: str | None = None, read_only: bool = False) -> None:
+        """``database``: what errors call it. Nothing is connected yet.
+
+        ``role``: whose rights statements have from the beginning; None: the login's. ``read_only``: they
+        change nothing.
+        """
         self._dsn = dsn
         self._database = database
+        self._role = role
+        self._read_only = read_only
         self._open: Connection | None = None
 
     def run(self, statement: str) -> int | None:
@@ -106,18 +119,35 @@ class PostgresSqlSession:
         with self._refused():
             yield from rows
 
+    def load(self, table: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Rows into a table, its name given as the source reads it, in one statement; how many they were.
+
+        Values as an `Answer` has them, one for each column. Raises StatementRefused, SourceUnreachable.
+        """
+        count = 0
+        statement = f"COPY {table} FROM STDIN".encode()
+        with self._refused(), self._connection().cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+                count += 1
+        return count
+
     def relations(self, names: Sequence[str]) -> Sequence[SourceRelation]:
         """Tables and views with one of these names, whatever their case and schema; temporary ones first."""
         connection = self._connection()
         with self._refused():
             rows = connection.execute(_RELATIONS, [[name.lower() for name in names]]).fetchall()
         found: dict[tuple[str, str, bool], dict[str, str]] = {}
-        for schema, name, temporary, column, type_ in rows:
+        keys: dict[tuple[str, str, bool], list[str]] = {}
+        for schema, name, temporary, column, type_, is_key in rows:
             columns = found.setdefault((schema, name, temporary), {})
             if column is not None:
                 columns[column] = type_
+            if is_key:
+                keys.setdefault((schema, name, temporary), []).append(column)
         return [
-            SourceRelation(schema, name, columns, temp) for (schema, name, temp), columns in found.items()
+            SourceRelation(schema, name, columns, temporary, tuple(keys.get((schema, name, temporary), ())))
+            for (schema, name, temporary), columns in found.items()
         ]
 
     def schemas(self) -> Sequence[str]:
@@ -136,10 +166,19 @@ class PostgresSqlSession:
         """Statements run with the rights of this role; None: the session's own. Raises StatementRefused."""
         connection = self._connection()
         with self._refused():
-            if role is None:
-                connection.execute("RESET ROLE")
-            else:
-                connection.execute(SQL("SET ROLE {}").format(Identifier(role)))
+            self._assume(connection, role)
+
+    def _assume(self, connection: Connection, role: str | None) -> None:
+        """The login may be a superuser's: whoever works as ``role`` gets no rights that it has not."""
+        wanted = self._role if role is None else role
+        if wanted is None:
+            connection.execute("RESET ROLE")
+            return
+        if self._role is not None and wanted != self._role:
+            found = connection.execute(_MEMBER, [self._role, wanted]).fetchone()
+            if found != (True,):
+                raise StatementRefused("42501", f'permission denied to set role "{wanted}"')
+        connection.execute(SQL("SET ROLE {}").format(Identifier(wanted)))
 
     def cancel(self) -> None:
         """Stops what runs now, from another thread."""
@@ -154,13 +193,26 @@ class PostgresSqlSession:
 
     def _connection(self) -> Connection:
         if self._open is None:
-            self._open = connect(self._dsn, self._database, APPLICATION)
-            configure(self._open, _SETTINGS)
-            for name in ("date", "time", "timestamp", "timestamptz"):
-                self._open.adapters.register_loader(name, _LOADERS[name])
-            for name in ("json", "jsonb", "interval", "timetz"):
-                self._open.adapters.register_loader(name, _TextLoader)
+            self._open = self._connected()
         return self._open
+
+    def _connected(self) -> Connection:
+        connection = connect(self._dsn, self._database, APPLICATION)
+        configure(
+            connection, _SETTINGS | ({"default_transaction_read_only": "on"} if self._read_only else {})
+        )
+        for name in ("date", "time", "timestamp", "timestamptz"):
+            connection.adapters.register_loader(name, _LOADERS[name])
+        for name in ("json", "jsonb", "interval", "timetz"):
+            connection.adapters.register_loader(name, _TextLoader)
+        if self._role is not None:
+            try:
+                with self._refused():
+                    self._assume(connection, self._role)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     @contextmanager
     def _refused(self) -> Iterator[None]:
@@ -175,6 +227,8 @@ class PostgresSqlSession:
                 diagnostic.message_detail or "",
                 diagnostic.table_name or "",
                 diagnostic.column_name or "",
+                diagnostic.schema_name or "",
+                diagnostic.constraint_name or "",
             ) from error
 
 

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import LogRecordsNotProcessed
 from engine.model.lsn import Lsn
 from engine.sources.base import LogTransaction, LogTransactions
 from engine.sources.postgres.pgoutput import (
     BEGIN,
+    BEGIN_LENGTH,
     COMMIT,
     DELETE,
     INSERT,
+    KINDS,
     MESSAGE,
     RELATION,
     UPDATE,
@@ -24,6 +27,9 @@ from engine.sources.postgres.pgoutput import (
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECONDS_TO_2000 = 946_684_800_000_000
+_EARLIEST = -_MICROSECONDS_TO_2000
+_LATEST = 252_455_616_000_000_000
+"""Of microseconds since 2000: from 1970 to the end of 9999."""
 _MOST_AT_ONE_POSITION = 0xFFFF
 
 
@@ -83,14 +89,23 @@ class TransactionMarker:
         self._open: OpenTransaction | None = None
 
     def mark(self, block: MessageBlock) -> MarkedBlock:
-        """The block's transactions and the place of each change in them."""
+        """The block's transactions and the place of each change in them.
+
+        Raises LogRecordsNotProcessed where the block is no part of a log.
+        """
         kind, carried = block.kind, self._open
+        if not KINDS[kind].all():
+            raise LogRecordsNotProcessed("the log has a message of a kind that nobody knows")
         begins = np.flatnonzero(kind == BEGIN)
+        if (block.length[begins] != BEGIN_LENGTH).any():
+            raise LogRecordsNotProcessed("the beginning of a transaction has another length than its fields")
         transaction = np.cumsum(kind == BEGIN, dtype=np.int32)
         if carried is None:
             transaction -= 1
         changes = np.flatnonzero((kind == INSERT) | (kind == UPDATE) | (kind == DELETE))
         owner = transaction[changes]
+        if len(owner) and owner[0] < 0:
+            raise LogRecordsNotProcessed("the log has a change outside a transaction")
         count = len(begins) + (carried is not None)
         per_transaction = np.bincount(owner, minlength=count)
         before = np.cumsum(per_transaction) - per_transaction
@@ -116,6 +131,7 @@ class TransactionMarker:
             emitted_place=_emitted_places(emitted, transaction, changes, before, commands_before),
             open_tail=_is_open(kind, carried),
         )
+        _check_transactions(marked)
         self._open = self._left_open(marked, per_transaction, commands_before)
         return marked
 
@@ -131,6 +147,14 @@ class TransactionMarker:
             carried = self._open if len(marked.commit) == 1 else None
             position, counter = (carried.position, carried.counter) if carried else (0, 0)
         return OpenTransaction(marked.log_transaction(len(marked.commit) - 1), commands, position, counter)
+
+
+def _check_transactions(marked: MarkedBlock) -> None:
+    """Whoever looks for a place among them relies on their order, and whoever shows them on their times."""
+    if (marked.commit[1:] <= marked.commit[:-1]).any():
+        raise LogRecordsNotProcessed("transactions of the log are not in the order of their commits")
+    if ((marked.time < _EARLIEST) | (marked.time >= _LATEST)).any():
+        raise LogRecordsNotProcessed("a transaction of the log has no time of this world")
 
 
 def _counters(

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import LogRecordsNotProcessed
 from engine.model.change import Operation
 from engine.sources.postgres.columns import AS_BINARY, AS_TEXT, NULL, UNCHANGED, Values
-from engine.sources.postgres.pgoutput import DELETE, KEY_ROW, NEW_ROW, UPDATE, MessageBlock
+from engine.sources.postgres.pgoutput import DELETE, KEY_ROW, NEW_ROW, OLD_ROW, UPDATE, MessageBlock
 
 _TUPLE = 6
 """Letter, relation oid, and the letter that says which tuple follows."""
+
+_COUNT = 2
+"""Before the values of a tuple: how many they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,13 @@ def images(block: MessageBlock, messages: NDArray[np.intp], column_count: int) -
     An update without an old row (the table lacks REPLICA IDENTITY FULL) has NULL in its whole image 3.
     An old row of key columns only has NULL in the others. Values that an update left out because they
     are unchanged and TOASTed are taken from the old row; NULL where that doesn't know them either.
+    Raises LogRecordsNotProcessed or IndexError where tuples do not fill their messages: then every value
+    lies within its own.
     """
+    # Before room is made for the values: each takes a byte of its message at least.
+    whole = block.length[messages]
+    if len(whole) and whole.min() < _TUPLE + _COUNT + column_count:
+        raise _not_of_this_shape(column_count)
     kind = block.kind[messages]
     update = kind == UPDATE
     message = np.repeat(np.arange(len(messages)), 1 + update)
@@ -52,7 +62,10 @@ def images(block: MessageBlock, messages: NDArray[np.intp], column_count: int) -
     operation[last[update]] = Operation.UPDATE_NEW
 
     start = block.start[messages]
-    has_old = update & (block.buffer[start + _TUPLE - 1] != NEW_ROW)
+    letter = block.buffer[start + _TUPLE - 1]
+    if not ((letter == NEW_ROW) | (letter == OLD_ROW) | (letter == KEY_ROW)).all():
+        raise LogRecordsNotProcessed("a change has neither an old row nor a new one")
+    has_old = update & (letter != NEW_ROW)
     lone = update & ~has_old
     places = _Places(block.buffer, len(message), column_count)
     # First tuples: of inserts and deletes their only one, of updates the old row where there is one.
@@ -61,12 +74,20 @@ def images(block: MessageBlock, messages: NDArray[np.intp], column_count: int) -
     end = np.zeros(len(messages), np.int64)
     end[leading] = ends
     second = np.where(has_old, end + 1, start + _TUPLE)
-    places.walk(last[update], second[update])
+    if (block.buffer[end[has_old]] != NEW_ROW).any():
+        raise _not_of_this_shape(column_count)
+    end[update] = places.walk(last[update], second[update])
+    if (end - start != whole).any():
+        raise _not_of_this_shape(column_count)
     columns = [places.values(column) for column in range(column_count)]
     if update.any():
         columns = [_filled(values, last[update]) for values in columns]
-    keys_only = block.buffer[start + _TUPLE - 1] == KEY_ROW
+    keys_only = letter == KEY_ROW
     return Images(message, operation, columns, int(np.count_nonzero(lone | keys_only)))
+
+
+def _not_of_this_shape(column_count: int) -> LogRecordsNotProcessed:
+    return LogRecordsNotProcessed(f"a change is no row of {column_count} columns")
 
 
 class _Places:
@@ -81,16 +102,26 @@ class _Places:
 
     def walk(self, rows: NDArray[np.intp], place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Notes the values of the tuples at ``place`` as ``rows``; returns where the tuples end."""
-        position = place + 2
+        # One gather for the number of values, the first one's letter and the length behind it.
+        head = self._heads[place].astype(np.int64)
+        if (head >> 48 != len(self._kind)).any():
+            raise _not_of_this_shape(len(self._kind))
+        head <<= 16
+        position = place + _COUNT
         for column in range(len(self._kind)):
-            # One gather for the letter and the length behind it.
-            head = self._heads[position].astype(np.int64)
+            if column:
+                head = self._heads[position].astype(np.int64)
             kind = (head >> 56).astype(np.uint8)
             length = (head >> 24) & 0xFFFFFFFF
             offset = position + 5
             valued = (kind == AS_BINARY) | (kind == AS_TEXT)
             end = offset + length
-            position = end if valued.all() else np.where(valued, end, position + 1)
+            if valued.all():
+                position = end
+            elif (valued | (kind == NULL) | (kind == UNCHANGED)).all():
+                position = np.where(valued, end, position + 1)
+            else:
+                raise LogRecordsNotProcessed("a value is of a kind that nobody knows")
             self._kind[column, rows] = kind
             self._offset[column, rows] = offset
             self._length[column, rows] = length

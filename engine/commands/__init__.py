@@ -1,0 +1,1 @@
+"""Commands: what each role may do, and the record of who did what."""

@@ -1,0 +1,91 @@
+"""Obsolete rows deleted file by file, without a Spark job: for the process whose JVM commits.
+
+Spark plans, reads and counts for every statement: several jobs a table, each some tenths of a second of
+processor time. Delta's log says which files hold nothing but obsolete rows; Arrow rewrites the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.lake.delta_log import DeltaTables, FileCommit, Purpose
+from engine.lake.failures import LakeFailed
+from engine.lake.obsolete_rows import is_obsolete
+from engine.lake.parquet_files import local_folder
+from engine.lake.range_files import RangeFile, range_by_log
+from engine.model.lsn import Lsn
+
+
+class FileDeletion:
+    """Deletes from tables of a local lake. ``fsync``: as `engine.lake.publisher.Publisher` has it."""
+
+    def __init__(self, tables: DeltaTables, fsync: bool = True) -> None:
+        self._tables = tables
+        self._fsync = fsync
+
+    def step(self, path: str, watermark: Lsn, threshold: int, key: Sequence[str]) -> int | None:
+        """One statement's worth: all files that are obsolete as a whole, else ``threshold`` rows at most.
+
+        The rows that went, 0 where there are none; None where only Spark can tell. Raises LakeFailed where
+        another writer was faster; what the file system raises.
+        """
+        if local_folder(path) is None:
+            return None
+        if not (files := files_below(path, key[0], watermark)):
+            return None if files is None else 0
+        commit = self._tables.begin_files(path, Purpose.DELETE)
+        files = files_below(path, key[0], watermark, commit.read_version) or []
+        whole = [file for file in files if is_obsolete(file, watermark)]
+        if whole:
+            deleted = sum(file.rows for file in whole)
+            commit.replace([file.path for file in whole], commit.schema.empty_table(), self._fsync)
+        else:
+            deleted = self._rewritten(commit, files, watermark, threshold, key)
+        if deleted and not commit.commit(self._fsync, deleted):
+            raise LakeFailed("Another writer was faster with these files.")
+        return deleted
+
+    def _rewritten(
+        self, commit: FileCommit, files: Sequence[RangeFile], watermark: Lsn, most: int, key: Sequence[str]
+    ) -> int:
+        """Rewrites files without the first ``most`` obsolete rows of them; how many rows those are."""
+        deleted = 0
+        for file in files:
+            rows = commit.rows(file.path)
+            obsolete = _first_below(rows, watermark, most - deleted, key)
+            if len(obsolete):
+                deleted += len(obsolete)
+                commit.replace([file.path], rows.filter(_all_but(obsolete, len(rows))), self._fsync)
+            if deleted == most:
+                break
+        return deleted
+
+
+def files_below(
+    path: str, position: str, watermark: Lsn, version: int | None = None
+) -> list[RangeFile] | None:
+    """The files with rows below ``watermark``, from Delta's log; None where it does not tell their bounds."""
+    if watermark == Lsn.ZERO:
+        return []
+    found = range_by_log(path, position, Lsn.ZERO, watermark.previous(), version)
+    if found is None or not all(file.rows and file.least and file.most for file in found.files):
+        return None
+    return list(found.files)
+
+
+def _first_below(rows: pa.Table, watermark: Lsn, most: int, key: Sequence[str]) -> pa.Array:
+    """Where the first ``most`` obsolete rows in the order of ``key`` are."""
+    places = pc.indices_nonzero(pc.less(rows[key[0]], str(watermark)))
+    if len(places) <= most:
+        return places
+    ordered = pc.sort_indices(
+        rows.select(list(key)).take(places), sort_keys=[(name, "ascending") for name in key]
+    )
+    return places.take(ordered[:most])
+
+
+def _all_but(places: pa.Array, count: int) -> pa.Array:
+    return pc.invert(pc.is_in(pa.array(range(count), pa.uint64()), places.cast(pa.uint64())))
