@@ -6,24 +6,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from dashboard import state
 from dashboard.components.header import header
+from dashboard.components.permission import login_page, refused_page
 from dashboard.components.problem import outage_page
 from dashboard.dialogs import draw_dialog
+from dashboard.identity import is_logged_in
+from dashboard.navigation import SECTIONS
+from dashboard.snapshot import Snapshot
 from dashboard.state import live, snapshot
-
-# Pages by section: the file in pages/, which is the path too, then title and icon. Those that monitor stand
-# in the bar by themselves, one click away; the other sections are menus.
-SECTIONS = {
-    "": {
-        "overview": ("Overview", "monitor_heart"),
-        "tables": ("Tables", "table_chart"),
-        "changes": ("Changes", "history"),
-        "capture": ("Capture", "speed"),
-        "schema": ("Schema", "schema"),
-        "errors": ("Errors", "error"),
-    },
-    "Operate": {"console": ("Console", "terminal")},
-}
+from engine.errors import ControlUnreachable
 
 
 def _page(name: str, title: str, icon: str) -> st.Page:
@@ -45,11 +37,48 @@ def outage() -> None:
     outage_page(picture)
 
 
+RETRY = 2.0  # seconds between two looks for the control database, where nobody can say who may enter
+
+
+def _nobody_can_tell() -> None:
+    """Roles can't be asked for: says so until they can."""
+    try:
+        state.look_up_user()
+    except ControlUnreachable as error:
+        outage_page(Snapshot(state.now(), None, (), error))
+        return
+    st.rerun(scope="app")
+
+
+def _may_enter() -> bool:
+    """Whether this viewer has a role; says so where they have none, or nobody can tell."""
+    try:
+        user = state.look_up_user()
+    except ControlUnreachable:
+        st.fragment(_nobody_can_tell, run_every=RETRY)()
+        return False
+    if user.role is None:
+        refused_page(user.name)
+    return user.role is not None
+
+
+def _follow_exports(are_on: bool) -> None:
+    """Streamlit's own buttons on tables, too: an option of the process, which browsers hear of with a run."""
+    if st.get_option("client.disableDataExport") == are_on:
+        st.set_option("client.disableDataExport", not are_on)
+        st.rerun()
+
+
 def main() -> None:
     """Runs at every interaction of a viewer."""
     st.set_page_config(
         page_title="Highwater", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
+    if not is_logged_in():
+        login_page()
+        return
+    if not _may_enter():
+        return
     sections = {
         section: {name: _page(name, *look) for name, look in pages.items()}
         for section, pages in SECTIONS.items()
@@ -57,8 +86,9 @@ def main() -> None:
     st.session_state["pages"] = {name: page for pages in sections.values() for name, page in pages.items()}
     page = st.navigation({name: list(pages.values()) for name, pages in sections.items()}, position="top")
     draw_dialog()
-    header(page.title)
+    header(page.title, page.url_path or "overview")
     picture = snapshot()
+    _follow_exports(picture.settings.exports)
     if picture.failure is not None and not picture.databases:
         live(outage)
     else:

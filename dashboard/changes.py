@@ -71,6 +71,10 @@ class Change:
         """The row identifier as ``column=value``; empty without one."""
         return ", ".join(f"{column}={fmt.cell(self.values.get(column))}" for column in columns)
 
+    def key_values(self, columns: Sequence[str]) -> dict[str, object]:
+        """The row identifier, by column."""
+        return {column: self.values.get(column) for column in columns}
+
     def summary(self, columns: Sequence[str], limit: int = 3) -> str:
         """What happened in one line: the changed cells of an update, otherwise the first values."""
         named = [column for column in columns if column in self.changed] if self.is_update else list(columns)

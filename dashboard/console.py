@@ -75,8 +75,9 @@ class Said:
 class Run:
     """What one run gives, in order: written by its thread, read by the page. A sink of `ScriptSession`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, script: str = "") -> None:
         self.folder = folder
+        self.script = script
         self.mark = uuid4().hex
         self.stop = Event()
         self.messages: list[Said] = []
@@ -126,6 +127,7 @@ class TabConsole:
     """The session of one tab. A run at a time; what it gives replaces what the one before gave."""
 
     def __init__(self, engine: Engine, database: str) -> None:
+        self._engine = engine
         self.token = uuid4().hex
         self._folder = Path(tempfile.mkdtemp(prefix="highwater-console-"))
         self.run = Run(self._folder)
@@ -147,7 +149,7 @@ class TabConsole:
     def execute(self, script: str, first_line: int, operation: Operation) -> Run:
         """Runs a script, its first line being that of the editor. For a background operation."""
         operation.check()
-        run = self._begin()
+        run = self._begin(script)
         operation.steps.append("running")
         self._session.run("\n" * (first_line - 1) + script, run.stop)
         return run
@@ -164,10 +166,14 @@ class TabConsole:
         self._session.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _begin(self) -> Run:
+    def begin_download(self) -> None:
+        """Before a result of the last run is downloaded. Raises ExportsOff, LoginFailed."""
+        self._engine.begin_export(self.database, self.run.script)
+
+    def _begin(self, script: str) -> Run:
         for result in self.run.results:
             result.file.unlink(missing_ok=True)
-        self.run = Run(self._folder)
+        self.run = Run(self._folder, script)
         return self.run
 
     # The sink of the session: whatever runs now
@@ -212,3 +218,7 @@ class Consoles:
         if console is None or console.run.mark != mark or number >= len(console.run.results):
             return None
         return console.run.results[number]
+
+    def begin_download(self, token: str) -> None:
+        """As `TabConsole.begin_download`."""
+        self._open[token].begin_download()

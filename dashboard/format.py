@@ -163,12 +163,11 @@ def cell(value: object) -> str:
 
 
 def retention(minutes: int) -> str:
-    """``4,320 min (3 d)``."""
-    return (
-        f"{number(minutes)} min ({duration(minutes * 60)})"
-        if minutes < 2880
-        else (f"{number(minutes)} min ({number(minutes / 1440, 1)} d)")
-    )
+    """``30 min``, ``1,440 min (24 h 00 m)``, ``4,320 min (3 d)``."""
+    text = f"{number(minutes)} min"
+    if minutes < 60:
+        return text
+    return f"{text} ({duration(minutes * 60) if minutes < 2880 else f'{number(minutes / 1440, 1)} d'})"
 
 
 _AGE = re.compile(r"now\s*(?:-\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d))?", re.IGNORECASE)

@@ -42,9 +42,10 @@ class Cancelled(Exception):  # noqa: N818 - the outcome a user asked for, not an
 class Operation:
     """One piece of background work. Attributes are written by its thread alone and read by pages."""
 
-    def __init__(self, key: str, title: str) -> None:
+    def __init__(self, key: str, title: str, owner: str = "") -> None:
         self.key = key
         self.title = title
+        self.owner = owner
         self.tag = f"highwater-{uuid4().hex}"
         self.state = OperationState.QUEUED
         self.result: Any = None
@@ -54,8 +55,7 @@ class Operation:
         self.submitted = datetime.now(UTC)
         self.finished: datetime | None = None
         self._ended = threading.Event()
-        self._wanted = threading.Event()
-        self._wanted.set()
+        self._unwanted = threading.Event()
         self._sessions: set[Any] = set()
 
     @property
@@ -79,12 +79,16 @@ class Operation:
 
     def check(self) -> None:
         """Raises Cancelled when the operation was cancelled."""
-        if not self._wanted.is_set():
+        if self._unwanted.is_set():
             raise Cancelled
+
+    def is_cancelled_within(self, seconds: float) -> bool:
+        """Waits that long, or until it is cancelled; whether it was. For work that has an end of its own."""
+        return self._unwanted.wait(seconds)
 
     def cancel(self) -> None:
         """Asks the work to end; Spark jobs that it started are interrupted by their tag."""
-        self._wanted.clear()
+        self._unwanted.set()
         for spark in tuple(self._sessions):
             spark.interruptTag(self.tag)
 
@@ -133,28 +137,47 @@ class Operation:
 
 
 class Operations:
-    """The background operations of this process: few at a time, the rest wait in order."""
+    """The background operations of this process: few at a time, the rest wait in order.
 
-    def __init__(self, threads: int = 4) -> None:
+    prepare: called before each piece of work; loads, once, what threads must not load at the same time.
+    """
+
+    def __init__(self, threads: int = 4, prepare: Callable[[], None] = lambda: None) -> None:
+        self._prepare = prepare
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="operation")
         self._lock = threading.Lock()
-        self._operations: dict[str, Operation] = {}
+        self._operations: dict[tuple[str, str], Operation] = {}
 
-    def submit(self, key: str, title: str, work: Callable[[Operation], Any]) -> Operation:
-        """Starts ``work`` unless an operation with this key is active; that one is returned then."""
+    def submit(
+        self, key: str, title: str, work: Callable[[Operation], Any], owner: str = "", rights: str = ""
+    ) -> Operation:
+        """Starts ``work`` unless an operation with this key is active; that one is returned then.
+
+        ``rights``: whose rights it reads with; others have operations of their own under the same key.
+        """
+        place = rights, key
         with self._lock:
-            known = self._operations.get(key)
+            known = self._operations.get(place)
             if known is not None and known.is_active:
                 return known
-            self._operations.pop(key, None)
-            operation = self._operations[key] = Operation(key, title)
+            self._operations.pop(place, None)
+            operation = self._operations[place] = Operation(key, title, owner)
             self._forget()
         self._pool.submit(self._run, operation, work)
         return operation
 
-    def get(self, key: str) -> Operation | None:
+    def get(self, key: str, rights: str = "") -> Operation | None:
         """The newest operation of this key."""
-        return self._operations.get(key)
+        return self._operations.get((rights, key))
+
+    def active(self) -> list[Operation]:
+        """Those that are queued or running, whoever's, the oldest first."""
+        found = [operation for operation in tuple(self._operations.values()) if operation.is_active]
+        return sorted(found, key=lambda operation: operation.submitted)
+
+    def of(self, owner: str, rights: str) -> OwnOperations:
+        """As one viewer has them."""
+        return OwnOperations(self, owner, rights)
 
     def close(self) -> None:
         """Cancels everything and waits for what runs."""
@@ -172,6 +195,7 @@ class Operations:
         operation.state = OperationState.RUNNING
         outcome = OperationState.DONE
         try:
+            self._prepare()
             operation.check()
             operation.result = work(operation)
         except Cancelled:
@@ -182,3 +206,20 @@ class Operations:
         operation.finished = datetime.now(UTC)
         operation.state = outcome
         operation._ended.set()
+
+
+class OwnOperations:
+    """Operations as one viewer has them: submitted in their name, shared with those of the same rights."""
+
+    def __init__(self, operations: Operations, owner: str, rights: str) -> None:
+        self._operations = operations
+        self._owner = owner
+        self._rights = rights
+
+    def submit(self, key: str, title: str, work: Callable[[Operation], Any]) -> Operation:
+        """As `Operations.submit`."""
+        return self._operations.submit(key, title, work, self._owner, self._rights)
+
+    def get(self, key: str) -> Operation | None:
+        """As `Operations.get`."""
+        return self._operations.get(key, self._rights)

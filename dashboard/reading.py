@@ -238,6 +238,7 @@ def read_latest(
     database = instances[0].database
     tables = engine.newest_changes(database, LATEST * 2)
     if tables is None:
+        instances = readable(engine, instances)
         since = recent_start(sessions, LATEST * 2)
         return _across(engine, instances, since, high, LATEST * 2, work)[:LATEST]
     return _of_all(instances, tables, LATEST * 2)[:LATEST]
@@ -269,11 +270,34 @@ def _place(row: dict[str, Any]) -> tuple[str, str, int]:
 def read_transaction(
     engine: Engine, instances: Sequence[CaptureInstance], commit: Lsn, work: Work
 ) -> tuple[Change, ...]:
-    """Everything one transaction changed, over all instances, newest first; at most PAGE changes."""
+    """Everything one transaction changed, over all instances, in engine order; its last PAGE changes."""
     tables = engine.newest_changes(instances[0].database, PAGE, since=commit, upto=commit)
     if tables is not None:
-        return _of_all(instances, tables, PAGE)[:PAGE]
-    return _across(engine, instances, commit, commit, PAGE, work)
+        return _of_all(instances, tables, PAGE)[:PAGE][::-1]
+    return _across(engine, readable(engine, instances), commit, commit, PAGE, work)[::-1]
+
+
+def read_row(
+    engine: Engine, instance: CaptureInstance, key: Mapping[str, object], work: Work
+) -> tuple[Change, ...]:
+    """All that the validity interval has of one row, newest first; at most PAGE changes.
+
+    key: its values of the columns that identify rows, as a change has them.
+    """
+    database, name_ = instance.database, instance.capture_instance
+    work.step("reading the row's changes")
+    table = engine.row_history(database, name_, key, PAGE + 1, check=work.check)
+    rows: list[dict[str, Any]] = page_of(table.to_pylist(), PAGE)
+    times = engine.map_lsns_to_times(database, {Lsn.parse(row[START_LSN]) for row in rows})
+    for row in rows:
+        row[COMMIT_TIME] = _utc(times.get(Lsn.parse(row[START_LSN])))
+    return tuple(fold(rows, name_, instance.column_names))
+
+
+def readable(engine: Engine, instances: Sequence[CaptureInstance]) -> list[CaptureInstance]:
+    """Those whose changes the engine's user may read."""
+    names = {each.capture_instance for each in engine.help_change_data_capture(instances[0].database)}
+    return [instance for instance in instances if instance.capture_instance in names]
 
 
 def recent_start(sessions: Sequence[ScanSession], wanted: int) -> Lsn | None:

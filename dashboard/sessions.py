@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanSession
 
 MAX_POINTS = 360
@@ -36,6 +37,17 @@ def align_up(moment: datetime, step: int) -> datetime:
 def without_aggregate(sessions: Iterable[ScanSession]) -> list[ScanSession]:
     """Sessions proper, oldest first: session 0 feeds figures of merit, never a series."""
     return sorted((s for s in sessions if s.session_id != 0), key=lambda s: (s.start_time, s.session_id))
+
+
+def reaching_into(history: Sequence[ScanSession], start: datetime) -> Sequence[ScanSession]:
+    """The end of a history in order of time that a range from ``start`` on shows, and the session before.
+
+    Sessions follow one another: what ended before the range has only such before it.
+    """
+    first = len(history)
+    while first and ((end := history[first - 1].end_time) is None or end >= start):
+        first -= 1
+    return history[max(0, first - 1) :]
 
 
 def aggregate(sessions: Iterable[ScanSession]) -> ScanSession | None:
@@ -172,6 +184,17 @@ def empty_runs(sessions: Sequence[ScanSession], start: datetime) -> list[EmptyRu
         for session in without_aggregate(sessions)
         if session.empty_scan_count and (session.end_time is None or session.end_time >= start)
     ]
+
+
+def captured_at(sessions: Iterable[ScanSession], lsn: str) -> datetime | None:
+    """When the scan ended that captured this commit (as text); None where no session that is kept did."""
+    commit = Lsn.parse(lsn) if lsn else None
+    for session in without_aggregate(sessions):
+        if commit is None or not session.command_count or session.end_time is None:
+            continue
+        if Lsn.parse(session.first_begin_cdc_lsn) <= commit <= Lsn.parse(session.last_commit_cdc_lsn):
+            return session.end_time
+    return None
 
 
 def restarts(sessions: Sequence[ScanSession]) -> list[datetime]:

@@ -6,16 +6,19 @@ It comes from the control database (and one short look at each source's slot), n
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
 from engine.engine import Engine
+from engine.errors import CdcError, ControlUnreachable
 from engine.model.capture_instance import CaptureInstance
 from engine.model.client import Client
-from engine.model.job import AnyJob, Job, is_capture
+from engine.model.dashboard import DashboardSettings
+from engine.model.job import AnyJob, CleanupJob, Job, is_capture, is_cleanup
+from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
@@ -43,17 +46,24 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseView:
-    """One database. ``sessions``: of the current agent run, with session 0; ``history``: across runs."""
+    """One database. ``sessions``: of the current agent run, with session 0; ``history``: across runs.
+
+    Both have what `SnapshotFeed.look_at` read, and so have ``commit_times``, of low watermarks and of what
+    clients acknowledged; a database that nobody looks at has none. ``history`` is in order of time and
+    without session 0.
+    """
 
     database: SourceDatabase
     watermarks: Watermarks
     instances: tuple[CaptureInstance, ...]
     jobs: tuple[AnyJob, ...]
-    sessions: tuple[ScanSession, ...]
-    history: tuple[ScanSession, ...]
     errors: tuple[ScanError, ...]
     slot: SlotState | None
     clients: tuple[Client, ...] = ()
+    sessions: tuple[ScanSession, ...] = ()
+    history: tuple[ScanSession, ...] = ()
+    has_sessions: bool = False
+    commit_times: Mapping[Lsn, datetime] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,6 +74,19 @@ class DatabaseView:
     def capture_job(self) -> Job | None:
         """The capture job, once a first table is enabled."""
         return next((job for job in self.jobs if is_capture(job)), None)
+
+    @property
+    def cleanup_job(self) -> CleanupJob | None:
+        """The cleanup job, likewise."""
+        return next((job for job in self.jobs if is_cleanup(job)), None)
+
+    def low_time(self, instance: CaptureInstance) -> datetime | None:
+        """When the low watermark of an instance was committed, when it was enabled until that is known; None
+        where it has none.
+        """
+        if instance.start_lsn is None:
+            return None
+        return self.commit_times.get(instance.start_lsn, instance.create_date)
 
     def instance(self, capture_instance: str | None) -> CaptureInstance | None:
         """The instance of that name."""
@@ -78,6 +101,7 @@ class Snapshot:
     status: EngineStatus | None
     databases: tuple[DatabaseView, ...] = ()
     failure: Exception | None = None
+    settings: DashboardSettings = field(default_factory=DashboardSettings)
 
     def database(self, name: str | None) -> DatabaseView | None:
         """The view of that database; the first one for an unknown name."""
@@ -90,15 +114,50 @@ class _Sessions:
     """Session history of one database, read on from where it ended."""
 
     rows: dict[tuple[datetime, int], ScanSession] = field(default_factory=dict)
+    history: tuple[ScanSession, ...] = ()
 
     def read_on(self, engine: Engine, database: str, now: datetime) -> tuple[ScanSession, ...]:
-        since = max((start for start, _ in self.rows), default=now - HISTORY)
-        for session in engine.session_history(database, since):
-            if session.session_id:
-                self.rows[session.start_time, session.session_id] = session
-        for key in [key for key in self.rows if key[0] < now - HISTORY]:
-            del self.rows[key]
-        return tuple(self.rows.values())
+        """The history in order; the same object as before where nothing has changed."""
+        since = max((self.history[-1].start_time if self.history else now - HISTORY), now - HISTORY)
+        read = {
+            (session.start_time, session.session_id): session
+            for session in engine.session_history(database, since)
+            if session.session_id
+        }
+        is_new = any(self.rows.get(key) != session for key, session in read.items())
+        if is_new or (self.history and self.history[0].start_time < now - HISTORY):
+            kept = (self.rows | read).items()
+            self.rows = {key: session for key, session in sorted(kept, key=_key) if key[0] >= now - HISTORY}
+            self.history = tuple(self.rows.values())
+        return self.history
+
+
+class _CommitTimes:
+    """When the low watermarks of one database, and what its clients acknowledged, were committed.
+
+    Each is looked up once. One that lies between two commits has the time of the earlier.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Lsn, datetime | None] = {}
+
+    def of(self, engine: Engine, view: DatabaseView) -> Mapping[Lsn, datetime]:
+        """By LSN, those that have a row. Where the lake can't be read now, those that are known."""
+        asked = {each.start_lsn for each in view.instances} | {each.acknowledged_lsn for each in view.clients}
+        lsns = {lsn for lsn in asked if lsn is not None}
+        new = lsns - self._known.keys()
+        if new and view.watermarks.high is not None:
+            try:
+                found = engine.map_lsns_to_times(view.name, new, rounded=True)
+            except (CdcError, OSError) as error:
+                _log.warning("commit_times_not_read", database=view.name, error=repr(error))
+            else:
+                self._known = {lsn: found.get(lsn, self._known.get(lsn)) for lsn in lsns}
+        return {lsn: time for lsn, time in self._known.items() if time is not None}
+
+
+def _key(row: tuple[tuple[datetime, int], ScanSession]) -> tuple[datetime, int]:
+    return row[0]
 
 
 class SnapshotFeed:
@@ -112,6 +171,10 @@ class SnapshotFeed:
         self._asked = clock()
         self._ticker: threading.Thread | None = None
         self._sessions: dict[str, _Sessions] = {}
+        self._commit_times: dict[str, _CommitTimes] = {}
+        self._looked_at: dict[str, datetime] = {}
+        self._reading = threading.Lock()
+        self._swapping = threading.Lock()
         self._closed = threading.Event()
 
     def current(self) -> Snapshot:
@@ -124,6 +187,29 @@ class SnapshotFeed:
             self._ticker = threading.Thread(target=self._tick, name="snapshots", daemon=True)
             self._ticker.start()
         return snapshot
+
+    def look_at(self, database: str | None) -> DatabaseView | None:
+        """A database in the newest snapshot, the first one for an unknown name, with its sessions.
+
+        Those are as many as there were scans in a day, so that a snapshot has them of databases alone that
+        somebody has looked at a moment ago.
+        """
+        view = self.current().database(database)
+        if view is None or not view.database.is_cdc_enabled:
+            return view
+        self._looked_at[view.name] = self._clock()
+        if view.has_sessions:
+            return view
+        try:
+            whole = self._with_sessions(self._connect(), view, self._clock())
+        except ControlUnreachable:
+            return view  # the next snapshot says so
+        with self._swapping:
+            newest = self._snapshot
+            if newest is not None:
+                views = tuple(whole if each is view else each for each in newest.databases)
+                self._snapshot = replace(newest, databases=views)
+        return whole
 
     def _tick(self) -> None:
         while not self._closed.wait(TICK) and self._clock() - self._asked < ATTENTION:
@@ -139,36 +225,48 @@ class SnapshotFeed:
         """Takes a snapshot now: after an action, or because someone asked."""
         with self._lock:
             try:
-                self._snapshot = self._take()
+                taken = self._take()
             except Exception as error:  # noqa: BLE001 - shown as a banner over the last good picture
                 _log.warning("snapshot_failed", error=repr(error))
-                self._snapshot = self._failed(error)
-            return self._snapshot
+                taken = self._failed(error)
+            with self._swapping:
+                self._snapshot = taken
+            return taken
 
     def _failed(self, error: Exception) -> Snapshot:
         last = self._snapshot
         if last is None:
             return Snapshot(self._clock(), None, (), error)
-        return Snapshot(last.taken, last.status, last.databases, error)
+        return Snapshot(last.taken, last.status, last.databases, error, last.settings)
 
     def _take(self) -> Snapshot:
         engine = self._connect()
         status = engine.status()
         views = tuple(self._view(engine, database, status.taken) for database in status.databases)
-        return Snapshot(status.taken, status, views)
+        return Snapshot(status.taken, status, views, settings=engine.dashboard_settings())
 
     def _view(self, engine: Engine, status: DatabaseStatus, now: datetime) -> DatabaseView:
-        facts, name = status.facts, status.name
+        facts = status.facts
         if not facts.database.is_cdc_enabled:
-            return DatabaseView(facts.database, facts.watermarks, (), (), (), (), (), None)
-        return DatabaseView(
+            return DatabaseView(facts.database, facts.watermarks, (), (), (), None)
+        view = DatabaseView(
             database=facts.database,
             watermarks=facts.watermarks,
             instances=tuple(facts.instances),
             jobs=status.jobs,
-            sessions=tuple(engine.scan_sessions(name, limit=SESSIONS)),
-            history=self._sessions.setdefault(name, _Sessions()).read_on(engine, name, now),
             errors=tuple(facts.errors),
             slot=facts.slot,
             clients=tuple(facts.clients),
         )
+        looked_at = self._looked_at.get(view.name)
+        if looked_at is None or self._clock() - looked_at >= ATTENTION:
+            return view
+        return self._with_sessions(engine, view, now)
+
+    def _with_sessions(self, engine: Engine, view: DatabaseView, now: datetime) -> DatabaseView:
+        with self._reading:
+            kept = self._sessions.setdefault(view.name, _Sessions())
+            history = kept.read_on(engine, view.name, now)
+            sessions = tuple(engine.scan_sessions(view.name, limit=SESSIONS))
+            times = self._commit_times.setdefault(view.name, _CommitTimes()).of(engine, view)
+        return replace(view, sessions=sessions, history=history, has_sessions=True, commit_times=times)

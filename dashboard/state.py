@@ -7,20 +7,24 @@ viewer's choices (database, range, zone, live) are in the URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import wraps
 
 import streamlit as st
 
 from dashboard.charts.chart import TimeRange
+from dashboard.components.range_picker import RangePicker
 from dashboard.console import Consoles, TabConsole
 from dashboard.dialogs import follow_dialog
 from dashboard.format import Zone, zone_info
-from dashboard.operations import Operations
-from dashboard.sessions import align_up, bucket_seconds
-from dashboard.snapshot import DatabaseView, Snapshot, SnapshotFeed
+from dashboard.identity import who
+from dashboard.operations import Operations, OwnOperations
+from dashboard.sessions import align, align_up, bucket_seconds
+from dashboard.snapshot import HISTORY, DatabaseView, Snapshot, SnapshotFeed
 from engine.engine import Engine
+from engine.errors import ControlUnreachable
+from engine.model.user import User
 from engine.settings import Settings
 
 RANGES = {
@@ -34,24 +38,74 @@ CONSOLES_AT_ONCE = 8
 """Scripts that run at the same time; more wait."""
 DEFAULT_INTERVAL = "5s"
 DEFAULT_RANGE = "15m"
+RANGE = RangePicker("range", RANGES, DEFAULT_RANGE)
+"""The header's range."""
 
 
 @st.cache_resource(show_spinner=False)
-def engine() -> Engine:
-    """The one engine of this process, a client of the home that the settings name."""
+def home_engine() -> Engine:
+    """The one engine of this process, a client of the home that the settings name. For no page to use."""
     return Engine.open(Settings())
+
+
+def engine() -> Engine:
+    """The engine as this viewer may use it: what their role does not allow raises ExecuteDenied.
+
+    Asked for in a page's own thread; background work takes it along.
+    """
+    return home_engine().acting_as(who())
+
+
+_USER = "user_of_this_run"
+
+
+def user() -> User:
+    """This viewer as this run, or this tick, found them. The engine asks for itself at each call."""
+    found: User | None = st.session_state.get(_USER)
+    return found if found is not None and found.name == _name() else look_up_user()
+
+
+def look_up_user() -> User:
+    """This viewer with the role and principal of now. Raises ControlUnreachable."""
+    found = st.session_state[_USER] = engine().user()
+    return found
+
+
+def _name() -> str:
+    known = who()
+    return known if isinstance(known, str) else known.name
+
+
+def _may_stay() -> bool:
+    """Whether this viewer still has a role; not, too, where nobody can tell."""
+    try:
+        return look_up_user().role is not None
+    except ControlUnreachable:
+        return False
+
+
+def lacking(method: str, **arguments: object) -> str | None:
+    """Why this viewer may not call that method of the engine; None when they may."""
+    viewer_, least = user(), home_engine().least_role(method, **arguments)
+    return None if viewer_.may(least) else f"Needs the role {least}; yours is {viewer_.role or 'none'}."
 
 
 @st.cache_resource(show_spinner=False)
 def feed() -> SnapshotFeed:
     """The one snapshot feed of this process."""
-    return SnapshotFeed(engine)
+    return SnapshotFeed(home_engine)
 
 
 @st.cache_resource(show_spinner=False)
-def operations() -> Operations:
+def all_operations() -> Operations:
     """The background operations of this process."""
-    return Operations()
+    return Operations(prepare=Engine.prepare_queries)
+
+
+def operations() -> OwnOperations:
+    """Those that this viewer sees: who reads with the same rights shares what was read."""
+    viewer_ = user()
+    return all_operations().of(viewer_.name, "" if viewer_.reads_as is None else f"as {viewer_.reads_as}")
 
 
 @st.cache_resource(show_spinner=False)
@@ -63,13 +117,25 @@ def consoles() -> Consoles:
 @st.cache_resource(show_spinner=False)
 def console_runs() -> Operations:
     """Runs of consoles: apart, so that scripts that last never hold up what pages read."""
-    return Operations(CONSOLES_AT_ONCE)
+    return Operations(CONSOLES_AT_ONCE, Engine.prepare_queries)
 
 
 @st.cache_resource(show_spinner=False, scope="session", on_release=lambda console: consoles().close(console))
 def console(database: str) -> TabConsole:
     """This tab's console of a database; closed when the tab is gone."""
     return consoles().open(engine(), database)
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=lambda console: consoles().close(console))
+def lesson_console(database: str) -> TabConsole:
+    """This tab's session for the tour: apart from the console, whose transaction may be open."""
+    return consoles().open(engine(), database)
+
+
+@st.cache_resource(show_spinner=False)
+def workloads() -> Operations:
+    """Workloads of the demo that run."""
+    return Operations()
 
 
 def now() -> datetime:
@@ -79,13 +145,17 @@ def now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """One viewer's choices. ``interval`` is None while paused; ``local`` is the browser's time zone."""
+    """One viewer's choices. ``interval`` is None while paused; ``local`` is the browser's time zone.
+
+    own: a range of one's own (UTC), of length ``span``; None: the last ``span``, whenever that is.
+    """
 
     database: str | None
     span: timedelta
     zone: Zone
     local: tzinfo
     interval: float | None
+    own: tuple[datetime, datetime] | None = None
 
     @property
     def axis_zone(self) -> tzinfo:
@@ -98,21 +168,50 @@ class Viewer:
         return bucket_seconds(self.span)
 
     def axis(self, moment: datetime) -> TimeRange:
-        """The range up to ``moment``, its end rounded up to a bucket so that charts stand still between."""
+        """What charts span: the own range in whole buckets, else that up to ``moment``."""
+        if self.own is None:
+            return self.recent(moment)
+        start, end = self.own
+        last = align_up(end - timedelta(microseconds=1), self.step)
+        return TimeRange(align(start, self.step), last, self.axis_zone)
+
+    def recent(self, moment: datetime) -> TimeRange:
+        """A range up to ``moment``, its end rounded up to a bucket so that charts stand still between."""
         end = align_up(moment, self.step)
         return TimeRange(end - self.span, end, self.axis_zone)
 
 
 def viewer() -> Viewer:
-    """The choices in the header, which are in the URL."""
+    """The choices in the header, which are in the URL. A range that is none falls back to the default."""
     chosen = st.session_state
-    return Viewer(
+    found = Viewer(
         database=chosen.get("db"),
-        span=RANGES[chosen.get("range") or DEFAULT_RANGE],
-        zone=Zone(chosen.get("tz") or Zone.UTC),
+        span=RANGES.get(RANGE.chosen, RANGES[DEFAULT_RANGE]),
+        zone=Zone(chosen.get("tz") or snapshot().settings.zone),
         local=zone_info(st.context.timezone),
         interval=INTERVALS[chosen.get("live") or DEFAULT_INTERVAL],
     )
+    if not RANGE.is_own:
+        return found
+    try:
+        start, end = own_range(found.axis_zone)
+    except ValueError:
+        return found  # the header says why
+    return replace(found, span=end - start, own=(start, end))
+
+
+def own_range(zone: tzinfo) -> tuple[datetime, datetime]:
+    """The range that was typed in the header. ValueError says why it can't be shown."""
+    moment = now()
+    start, end = RANGE.range(moment, zone)
+    if start < moment - HISTORY - timedelta(minutes=1):
+        raise ValueError("Here the last 24 hours are known; what was before is on the page History")
+    return start, end
+
+
+def choose_range(shown: tuple[str, str] | None) -> None:
+    """What was dragged in a chart becomes the header's range; None: the default one again."""
+    RANGE.choose(None if shown is None else viewer().axis(now()).read_both(shown))
 
 
 def snapshot() -> Snapshot:
@@ -122,7 +221,7 @@ def snapshot() -> Snapshot:
 
 def selected() -> DatabaseView | None:
     """The viewer's database in the newest picture; None when there is none at all."""
-    return snapshot().database(viewer().database)
+    return feed().look_at(viewer().database)
 
 
 def live(body: Callable[[], None], at_once: bool = False) -> None:
@@ -131,9 +230,15 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
     ``at_once``: something is being read that should show as soon as it is there.
     """
 
+    drawn = RANGE.chosen
+
     @wraps(body)  # the fragment is known by the body's name
     def tick() -> None:
         follow_dialog()
+        if RANGE.key in st.session_state and RANGE.chosen != drawn:
+            st.rerun(scope="app")  # a chart was dragged: the header shows it
+        if not _may_stay():
+            st.rerun(scope="app")  # it says why
         body()
 
     st.fragment(tick, run_every=0.5 if at_once else viewer().interval)()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,12 @@ def text(value: str) -> str:
     return "N'" + value.replace("'", "''") + "'"
 
 
+def _opened() -> str:
+    return "from engine import Engine, Lsn, Settings\n\nengine = Engine.open(Settings())\n"
+
+
 def _opening(database: str) -> str:
-    opened = "from engine import Engine, Lsn, Settings\n\nengine = Engine.open(Settings())\n"
-    return f"{opened}database = {database!r}\n"
+    return f"{_opened()}database = {database!r}\n"
 
 
 def enable_db(database: str) -> Statement:
@@ -134,27 +138,28 @@ def disable_table(database: str, source_schema: str, source_name: str, capture_i
     )
 
 
-def add_job(database: str) -> Statement:
-    """sp_cdc_add_job for the capture job."""
+def add_job(database: str, job_type: str = "capture", start_job: bool = True) -> Statement:
+    """sp_cdc_add_job."""
+    tsql, python = ("", "") if start_job else (", @start_job = 0", ", start_job=False")
     return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_add_job @job_type = N'capture';",
-        _opening(database) + "engine.add_job(database, 'capture')",
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_add_job @job_type = {text(job_type)}{tsql};",
+        _opening(database) + f"engine.add_job(database, {job_type!r}{python})",
     )
 
 
-def start_job(database: str) -> Statement:
+def start_job(database: str, job_type: str = "capture") -> Statement:
     """sp_cdc_start_job."""
     return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_start_job @job_type = N'capture';",
-        _opening(database) + "engine.start_job(database, 'capture')",
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_start_job @job_type = {text(job_type)};",
+        _opening(database) + f"engine.start_job(database, {job_type!r})",
     )
 
 
-def stop_job(database: str) -> Statement:
+def stop_job(database: str, job_type: str = "capture") -> Statement:
     """sp_cdc_stop_job."""
     return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_stop_job @job_type = N'capture';",
-        _opening(database) + "engine.stop_job(database, 'capture')",
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_stop_job @job_type = {text(job_type)};",
+        _opening(database) + f"engine.stop_job(database, {job_type!r})",
     )
 
 
@@ -185,4 +190,130 @@ def get_changes(
         f"(@from_lsn, @to_lsn, {text(row_filter_option)}){order};",
         _opening(database) + f"changes = engine.get_{kind}_changes(\n    database, {capture_instance!r}, "
         f"Lsn.parse({from_lsn!r}),\n    Lsn.parse({to_lsn!r}), {row_filter_option!r},\n)\nchanges.show()",
+    )
+
+
+def set_role(name: str, role: str, source_principal: str | None) -> Statement:
+    """highwater.set_role."""
+    given = f"@name = {text(name)}, @role = {text(role)}"
+    call = f"engine.set_role({name!r}, {str(role)!r}"
+    if source_principal is not None:
+        given += f", @source_principal = {text(source_principal)}"
+        call += f", {source_principal!r}"
+    return Statement(f"EXEC highwater.set_role {given};", _opened() + f"{call})")
+
+
+def set_dashboard_settings(exports: bool, zone: str) -> Statement:
+    """highwater.set_dashboard_settings."""
+    return Statement(
+        f"EXEC highwater.set_dashboard_settings @exports = {int(exports)}, @zone = {text(zone)};",
+        "from engine.model.dashboard import DashboardSettings\n"
+        + _opened()
+        + f"engine.set_dashboard_settings(DashboardSettings({exports}, {zone!r}))",
+    )
+
+
+def change_cleanup_job(
+    database: str, retention: int, threshold: int, schedule: str | None = None
+) -> Statement:
+    """sp_cdc_change_job for the cleanup job; ``@schedule``, which None leaves as it is, is ours."""
+    kept = f", @schedule = {text(schedule)}" if schedule is not None else ""
+    given = f", schedule={schedule!r}" if schedule is not None else ""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_change_job @job_type = N'cleanup',\n"
+        f"    @retention = {retention}, @threshold = {threshold}{kept};",
+        _opening(database)
+        + f"engine.change_job(database, 'cleanup', retention={retention}, threshold={threshold}{given})",
+    )
+
+
+def cleanup_change_table(
+    database: str, capture_instance: str, low_water_mark: str | None, threshold: int, force: bool
+) -> Statement:
+    """sp_cdc_cleanup_change_table; ``@force`` is ours."""
+    mark = "NULL" if low_water_mark is None else low_water_mark
+    given = "None" if low_water_mark is None else f"Lsn.parse({low_water_mark!r})"
+    return Statement(
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_cleanup_change_table\n"
+        f"    @capture_instance = {text(capture_instance)},\n    @low_water_mark = {mark},\n"
+        f"    @threshold = {threshold}{', @force = 1' if force else ''};",
+        _opening(database)
+        + f"engine.cleanup_change_table(database, {capture_instance!r}, {given}, {threshold}"
+        + (", force=True)" if force else ")"),
+    )
+
+
+def _client(database: str, call: str, name: str, capture_instance: str, tsql: str, python: str) -> Statement:
+    return Statement(
+        f"USE {quoted(database)};\nEXEC highwater.{call}\n    @name = {text(name)},\n"
+        f"    @capture_instance = {text(capture_instance)}{tsql};",
+        _opening(database) + f"engine.{call}(database, {name!r}, {capture_instance!r}{python})",
+    )
+
+
+def register_client(
+    database: str, name: str, capture_instance: str, expires_after: timedelta | None
+) -> Statement:
+    """A client that cleanup waits for. ``expires_after``: None for never."""
+    seconds = "NULL" if expires_after is None else str(int(expires_after.total_seconds()))
+    given = "None" if expires_after is None else f"timedelta(days={expires_after.days})"
+    tsql, python = f",\n    @expires_after = {seconds}", f", {given}"
+    found = _client(database, "register_client", name, capture_instance, tsql, python)
+    return replace(found, pyspark="from datetime import timedelta\n" + found.pyspark)
+
+
+def acknowledge(database: str, name: str, capture_instance: str, lsn: str) -> Statement:
+    """How far a client has come."""
+    tsql, python = f",\n    @lsn = {lsn}", f", Lsn.parse({lsn!r})"
+    return _client(database, "acknowledge", name, capture_instance, tsql, python)
+
+
+def drop_client(database: str, name: str, capture_instance: str) -> Statement:
+    """Cleanup no longer waits for it."""
+    return _client(database, "drop_client", name, capture_instance, "", "")
+
+
+def compact(database: str) -> Statement:
+    """Few files of many small ones."""
+    return Statement(
+        f"USE {quoted(database)};\nEXEC highwater.compact;", _opening(database) + "engine.compact(database)"
+    )
+
+
+def _collector(call: str, arguments: str, python: str) -> Statement:
+    return Statement(
+        f"EXEC msdb.dbo.{call}\n    {arguments};",
+        _opened() + python,
+    )
+
+
+def start_collection_set(name: str) -> Statement:
+    """sp_syscollector_start_collection_set."""
+    python = f"engine.start_collection_set({name!r})"
+    return _collector("sp_syscollector_start_collection_set", f"@name = {text(name)}", python)
+
+
+def stop_collection_set(name: str) -> Statement:
+    """sp_syscollector_stop_collection_set."""
+    python = f"engine.stop_collection_set({name!r})"
+    return _collector("sp_syscollector_stop_collection_set", f"@name = {text(name)}", python)
+
+
+def update_collection_set(name: str, schedule: str | None, days: int) -> Statement:
+    """sp_syscollector_update_collection_set: how often, and how long it is kept."""
+    tsql, python = f"@name = {text(name)},", ""
+    if schedule is not None:
+        tsql += f" @schedule_name = {text(schedule)},"
+        python = f"schedule={schedule!r}, "
+    return _collector(
+        "sp_syscollector_update_collection_set",
+        f"{tsql} @days_until_expiration = {days}",
+        f"engine.update_collection_set({name!r}, {python}days_until_expiration={days})",
+    )
+
+
+def collect(name: str) -> Statement:
+    """A snapshot now."""
+    return Statement(
+        f"EXEC highwater.collect @collection_set = {text(name)};", _opened() + f"engine.collect({name!r})"
     )

@@ -13,6 +13,7 @@ HEALTHY = "#12A07A"
 ATTENTION = "#B7791F"
 FAILING = "#C8401F"
 OVERLAP = "#A04FB5"
+CLEANUP = "#9A8A3C"
 
 CATEGORICAL = (
     "#3672D9",
@@ -73,16 +74,25 @@ UPDATE = OperationLook("›", "U", "update", "#3672D9")
 
 @dataclass(frozen=True, slots=True)
 class StatusLook:
-    """An icon, a word and Streamlit's colour name for one state; red means failing, nothing else."""
+    """An icon, a word and Streamlit's colour name for one state; red means failing, nothing else.
+
+    glyph: in the icon's place in tables, whose cells draw no icons.
+    """
 
     icon: str
     word: str
     colour: str
+    glyph: str
+
+    @property
+    def label(self) -> str:
+        """Glyph and word, for tables."""
+        return f"{self.glyph} {self.word}"
 
 
 STATUS: dict[str, StatusLook] = {
-    "healthy": StatusLook(":material/check_circle:", "Healthy", "green"),
-    "attention": StatusLook(":material/warning:", "Attention", "orange"),
-    "failing": StatusLook(":material/error:", "Failing", "red"),
-    "unknown": StatusLook(":material/help:", "Unknown", "gray"),
+    "healthy": StatusLook(":material/check_circle:", "Healthy", "green", "✓"),
+    "attention": StatusLook(":material/warning:", "Attention", "orange", "!"),
+    "failing": StatusLook(":material/error:", "Failing", "red", "✕"),
+    "unknown": StatusLook(":material/help:", "Unknown", "gray", "?"),
 }

@@ -36,11 +36,6 @@ def job() -> None:
         job_card(now)
 
 
-view = state.selected()
-if view is None:
-    first_steps.no_database()
-elif first_steps.is_first(view):
-    first_steps.no_table(view)
-else:
+if first_steps.captured() is not None:
     state.live(job)
     state.live(charts)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components import first_steps, series
+from dashboard.components.fleet_table import fleet_table
 from dashboard.components.job_card import job_line
 from dashboard.components.kpis import kpi_row
 from dashboard.components.latest_changes import is_reading_first, latest_changes
@@ -13,14 +14,12 @@ from dashboard.components.verdict import verdict
 
 
 def at_a_glance() -> None:
-    """The verdict over all databases, then the figures and the job of the selected one."""
-    verdict(state.snapshot())
-    view = state.selected()
-    if view is None:
-        first_steps.no_database()
-    elif first_steps.is_first(view):
-        first_steps.no_table(view)
-    else:
+    """The verdict and the table of all databases, then the figures and the job of the selected one."""
+    picture = state.snapshot()
+    verdict(picture)
+    fleet_table(picture)
+    view = first_steps.captured()
+    if view is not None:
         first_steps.refused(view)
         kpi_row(view)
         job_line(view, "o_job")

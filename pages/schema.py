@@ -14,10 +14,5 @@ def schema() -> None:
         schema_page(now)
 
 
-view = state.selected()
-if view is None:
-    first_steps.no_database()
-elif first_steps.is_first(view):
-    first_steps.no_table(view)
-else:
+if first_steps.captured() is not None:
     state.live(schema)

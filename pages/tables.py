@@ -17,12 +17,8 @@ def timeline() -> None:
         series.validity_card(now, "t_validity")
 
 
-view = state.selected()
-if view is None:
-    first_steps.no_database()
-elif first_steps.is_first(view):
-    first_steps.no_table(view)
-else:
+view = first_steps.captured()
+if view is not None:
     first_steps.refused(view)
     enable_button(view)
     chosen = instance_table(view)

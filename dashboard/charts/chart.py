@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from typing import Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -29,6 +31,20 @@ class TimeRange:
     def at(self, moment: datetime) -> str:
         """A moment as Plotly takes it: wall-clock time of the zone, without offset."""
         return moment.astimezone(self.zone).replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
+
+    def read(self, shown: str) -> datetime:
+        """The moment (UTC) that Plotly calls so, with up to seven digits of a second or none."""
+        day, _, time = shown.partition(" ")
+        whole, _, part = time.partition(".")
+        hour, minute, second = [*map(int, filter(None, whole.split(":"))), 0, 0, 0][:3]
+        wall = datetime.fromisoformat(day).replace(
+            hour=hour, minute=minute, second=second, microsecond=int((part + "000000")[:6])
+        )
+        return wall.replace(tzinfo=self.zone).astimezone(UTC)
+
+    def read_both(self, shown: tuple[str, str]) -> tuple[datetime, datetime]:
+        """Both ends of a range."""
+        return self.read(shown[0]), self.read(shown[1])
 
 
 def time_figure(span: TimeRange, height: int, y_title: str = "") -> go.Figure:
@@ -93,3 +109,34 @@ def note(figure: go.Figure, text: str) -> None:
     figure.add_annotation(
         text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False, font={"size": 13}, name="note"
     )
+
+
+class Gap(Protocol):
+    """A stretch of which nothing is known; without an end it goes on."""
+
+    @property
+    def start(self) -> datetime:
+        """Where it begins."""
+
+    @property
+    def end(self) -> datetime | None:
+        """Where it ends."""
+
+
+def gap_bands(figure: go.Figure, gaps: Iterable[Gap], span: TimeRange) -> None:
+    """Grey bands where nothing is known: neither a zero nor a line across."""
+    for gap in gaps:
+        start, end = max(gap.start, span.start), min(gap.end or span.end, span.end)
+        if start < end:
+            figure.add_shape(
+                type="rect",
+                x0=span.at(start),
+                x1=span.at(end),
+                y0=0,
+                y1=1,
+                yref="paper",
+                line={"width": 0},
+                fillcolor="#7A828C44",
+                layer="below",
+                name="gap",
+            )

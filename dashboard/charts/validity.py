@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import pandas as pd
@@ -12,50 +11,52 @@ import plotly.graph_objects as go
 from dashboard import format as fmt
 from dashboard import theme
 from dashboard.charts.chart import Chart, TimeRange, mark, note, time_figure
+from dashboard.charts.lane import Lane
+from dashboard.charts.validity_marks import BAR, after_cleanup_words, bookmarks, cleanup_lines, troubles_of
 
 LANE = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One instance: the commit times of its low watermark (None: not established yet) and the high one.
-
-    ``captured_until`` is up to where the log is read: between ``high`` and it nothing was committed.
-    """
-
-    capture_instance: str
-    source_table: str
-    low: datetime | None
-    high: datetime | None
-    captured_until: datetime | None
-    low_lsn: str
-    high_lsn: str
 
 
 def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Chart:
     """A lane for each instance: bar from low to high watermark, hatched tail to now = not captured yet.
 
-    Two instances of one table stand side by side and their overlap is marked "safe to switch".
+    Dashed and dotted lines say what cleanup keeps and would keep, diamonds how far clients have come. Two
+    instances of one table stand side by side and their overlap is marked "safe to switch".
     """
     ordered = sorted(lanes, key=lambda lane: (lane.source_table, lane.low or now), reverse=True)
     left = 16 + round(6.6 * max((len(lane.capture_instance) for lane in ordered), default=12))
-    figure = time_figure(span, max(180, 64 + LANE * len(ordered)))
+    key = _key(ordered)
+    top = 10 + 18 * len(key)
+    figure = time_figure(span, max(152 + top, 36 + top + LANE * len(ordered)))
     figure.update_layout(
         hovermode="closest",
         barmode="overlay",
-        bargap=0.45,
         showlegend=False,
-        margin={"l": left, "r": 12, "t": 28, "b": 30},
+        margin={"l": left, "r": 12, "t": top, "b": 30},
     )
-    _add_key(figure, left)
+    _add_key(figure, key, left)
     figure.update_xaxes(nticks=6)
-    figure.update_yaxes(type="category", automargin=False, showgrid=False, rangemode="normal", nticks=None)
     names = [lane.capture_instance for lane in ordered]
-    figure.update_yaxes(categoryorder="array", categoryarray=names, range=[-0.5, max(1, len(names)) - 0.5])
-    figure.update_yaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
-    figure.add_trace(_bars(ordered, span, now, "valid", theme.ACCENT))
-    figure.add_trace(_bars(ordered, span, now, "captured, no changes", theme.ACCENT + "59"))
-    figure.add_trace(_bars(ordered, span, now, "not captured yet", theme.NEUTRAL))
+    figure.update_yaxes(
+        type="linear",
+        automargin=False,
+        showgrid=False,
+        rangemode="normal",
+        nticks=None,
+        range=[-0.5, max(1, len(names)) - 0.5],
+        tickmode="array",
+        tickvals=list(range(len(names))),
+        ticktext=names,
+    )
+    figure.add_traces(
+        [
+            _bars(ordered, span, now, "valid", theme.ACCENT),
+            _bars(ordered, span, now, "captured, no changes", theme.ACCENT + "59"),
+            _bars(ordered, span, now, "not captured yet", theme.NEUTRAL),
+            *cleanup_lines(ordered, span),
+            *bookmarks(ordered, span),
+        ]
+    )
     _add_overlaps(figure, ordered, span, now)
     _add_unknown(figure, ordered)
     mark(figure, span.at(now), theme.NEUTRAL)
@@ -64,18 +65,39 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
     return Chart(figure, _alt(ordered, now), _table(ordered, span))
 
 
-def _add_key(figure: go.Figure, left: int) -> None:
-    """What the bars mean, above the names: a legend of Plotly's would take its width from the lanes."""
-    parts = (
+_KeyPart = tuple[str, str, str]
+"""A sign, its colour (that of the text where it is empty) and what it means."""
+
+
+def _key(lanes: Sequence[Lane]) -> list[list[_KeyPart]]:
+    """What is drawn, in lines that fit a telephone."""
+    marks = [each for lane in lanes for each in lane.bookmarks]
+    bars = [
         ("■", theme.ACCENT, "valid"),
         ("■", theme.ACCENT + "73", "captured, no changes"),
         ("▨", theme.NEUTRAL, "not captured yet"),
-    )
-    text = "&nbsp;&nbsp;&nbsp;".join(
-        f'<span style="color:{colour}">{sign}</span> {words}' for sign, colour, words in parts
+    ]
+    cleanup = [
+        *([("┇", theme.CLEANUP, "retention horizon")] if any(lane.horizon for lane in lanes) else []),
+        *([("⁞", theme.CLEANUP, "low after cleanup")] if any(lane.low_after for lane in lanes) else []),
+        *([("◆", "", "client")] if any(not each.is_behind for each in marks) else []),
+    ]
+    behind = [("✖", theme.FAILING, "client left behind")] if any(each.is_behind for each in marks) else []
+    return [line for line in (bars, cleanup, behind) if line]
+
+
+def _add_key(figure: go.Figure, key: Sequence[Sequence[_KeyPart]], left: int) -> None:
+    """Above the names: a legend of Plotly's would take its width from the lanes."""
+    text = "<br>".join(
+        "&nbsp;&nbsp;&nbsp;".join(
+            f'<span style="color:{colour}">{sign}</span> {words}' if colour else f"{sign} {words}"
+            for sign, colour, words in line
+        )
+        for line in key
     )
     figure.add_annotation(
         text=text,
+        align="left",
         x=0,
         y=1,
         xref="paper",
@@ -104,21 +126,22 @@ def _interval(lane: Lane, kind: str, now: datetime) -> tuple[datetime, datetime]
 
 
 def _bars(lanes: Sequence[Lane], span: TimeRange, now: datetime, kind: str, colour: str) -> go.Bar:
-    base, length, names, hover = [], [], [], []
-    for lane in lanes:
+    base, length, places, hover = [], [], [], []
+    for place, lane in enumerate(lanes):
         interval = _interval(lane, kind, now)
         if interval is None or interval[1] <= span.start:
             continue
         start = max(interval[0], span.start)
         base.append(span.at(start))
         length.append((interval[1] - start).total_seconds() * 1000)
-        names.append(lane.capture_instance)
+        places.append(place)
         hover.append(_hover(lane, kind, interval, span))
     pattern = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 6, "solidity": 0.35}
     return go.Bar(
         base=base,
         x=length,
-        y=names,
+        y=places,
+        width=BAR,
         orientation="h",
         name=kind,
         marker={
@@ -133,11 +156,13 @@ def _bars(lanes: Sequence[Lane], span: TimeRange, now: datetime, kind: str, colo
 
 def _hover(lane: Lane, kind: str, interval: tuple[datetime, datetime], span: TimeRange) -> str:
     if kind == "valid":
-        return (
-            f"<b>{lane.capture_instance}</b> can be asked<br>"
-            f"from {fmt.moment(interval[0], span.zone)}  {lane.low_lsn}<br>"
-            f"to {fmt.moment(interval[1], span.zone)}  {lane.high_lsn}"
+        lines = (
+            f"<b>{lane.capture_instance}</b> can be asked",
+            f"from {fmt.moment(interval[0], span.zone)}  {lane.low_lsn}",
+            f"to {fmt.moment(interval[1], span.zone)}  {lane.high_lsn}",
+            *([] if lane.low_after is None else [after_cleanup_words(lane, span)]),
         )
+        return "<br>".join(lines)
     since = fmt.duration(round((interval[1] - interval[0]).total_seconds(), 1))
     if kind == "not captured yet":
         return f"<b>{lane.capture_instance}</b>: the last {since} of the log are not captured yet"
@@ -176,13 +201,22 @@ def _add_unknown(figure: go.Figure, lanes: Sequence[Lane]) -> None:
 def _alt(lanes: Sequence[Lane], now: datetime) -> str:
     if not lanes:
         return "No capture instance yet."
-    texts = [
-        f"{lane.capture_instance} from {fmt.ago(lane.low, now)} to {fmt.ago(lane.high, now)}"
-        if lane.low
-        else f"{lane.capture_instance} {fmt.NOT_ESTABLISHED}"
-        for lane in reversed(lanes)
-    ]
+    texts = [_alt_of(lane, now) for lane in reversed(lanes)]
     return "Validity intervals: " + "; ".join(texts[:8]) + "."
+
+
+def _alt_of(lane: Lane, now: datetime) -> str:
+    if lane.low is None:
+        return f"{lane.capture_instance} {fmt.NOT_ESTABLISHED}"
+    parts = [f"{lane.capture_instance} from {fmt.ago(lane.low, now)} to {fmt.ago(lane.high, now)}"]
+    if lane.low_after is not None and lane.low_after != lane.low:
+        parts.append(f"after cleanup from {fmt.ago(lane.low_after, now)}")
+    if lane.waits_for is not None:
+        parts.append(f"cleanup waits for client {lane.waits_for}")
+    for each in lane.bookmarks:
+        place = "left behind at" if each.is_behind else "at"
+        parts.append(f"client {each.client} {place} {fmt.ago(each.time, now)}")
+    return ", ".join(parts)
 
 
 def _table(lanes: Sequence[Lane], span: TimeRange) -> pd.DataFrame:
@@ -195,5 +229,22 @@ def _table(lanes: Sequence[Lane], span: TimeRange) -> pd.DataFrame:
             "low time": [fmt.moment(lane.low, span.zone) for lane in rows],
             "high watermark": [lane.high_lsn for lane in rows],
             "high time": [fmt.moment(lane.high, span.zone) for lane in rows],
+            "retention horizon": [_time(lane.horizon, span) for lane in rows],
+            "low time after cleanup": [_time(lane.low_after, span) for lane in rows],
+            "cleanup waits for": [lane.waits_for or fmt.DASH for lane in rows],
+            "clients": [_clients(lane, span) or fmt.DASH for lane in rows],
         }
     )
+
+
+def _time(time: datetime | None, span: TimeRange) -> str:
+    return fmt.DASH if time is None else fmt.moment(time, span.zone)
+
+
+def _clients(lane: Lane, span: TimeRange) -> str:
+    texts = (
+        " ".join([each.client, fmt.moment(each.time, span.zone), each.lsn])
+        + "".join(f" ({trouble})" for trouble in troubles_of(each))
+        for each in lane.bookmarks
+    )
+    return "; ".join(texts)

@@ -1,8 +1,8 @@
-"""One change in full: its diff, the bits of its mask, its LSNs, its transaction."""
+"""One change in full: its diff, the bits of its mask, its LSNs, its transaction, its row before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +10,11 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import reading, state
 from dashboard.changes import Change
-from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.charts.transaction import transaction_chart
+from dashboard.components.change_table import operations_tinted
+from dashboard.components.live_plot import live_plot
+from dashboard.components.operation_box import is_answered
+from dashboard.sessions import captured_at
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import table_height
 from engine.model.capture_instance import CaptureInstance
@@ -29,8 +33,8 @@ def change_drawer(
             st.button("Older", shortcut="K", key="drawer_older", on_click=move, args=(1,), type="tertiary")
         key = change.key(instance.index_column_names)
         st.markdown(f"`{key}`" if key else "no row identifier")
-        diff, mask, where, transaction = st.tabs(
-            ["Diff", "Mask", "Where", "Transaction"], key="drawer_tab", on_change="rerun"
+        diff, mask, where, transaction, row = st.tabs(
+            ["Diff", "Mask", "Where", "Transaction", "Row"], key="drawer_tab", on_change="rerun"
         )
         with diff:
             _diff(change, instance)
@@ -41,6 +45,9 @@ def change_drawer(
         if transaction.open:
             with transaction:
                 _transaction(view, change)
+        if row.open:
+            with row:
+                _row(view, instance, change)
 
 
 def _diff(change: Change, instance: CaptureInstance) -> None:
@@ -106,44 +113,103 @@ def _transaction(view: DatabaseView, change: Change) -> None:
     key = f"transaction:{view.name}:{change.start_lsn}"
     operation = state.operations().get(key)
     if operation is None:
-        commit = Lsn.parse(change.start_lsn)
+        commit, engine = Lsn.parse(change.start_lsn), state.engine()
         operation = state.operations().submit(
             key,
             "Reading the transaction",
-            lambda work: reading.read_transaction(state.engine(), view.instances, commit, work),
+            lambda work: reading.read_transaction(engine, view.instances, commit, work),
         )
+    if is_answered(operation, "transaction"):
+        _transaction_times(view, change)
+        _transaction_rows(operation.result, change)
 
-    def body() -> None:
-        assert operation is not None
-        if operation.is_active:
-            operation_progress(operation, "transaction")
-        elif not operation_failure(operation):
-            _transaction_rows(operation.result, change)
 
-    st.fragment(body, run_every=0.5 if operation.is_active else None)()
+def _transaction_times(view: DatabaseView, change: Change) -> None:
+    """When it was committed and when captured: in between, nobody could ask for it."""
+    viewer, now, committed = state.viewer(), state.now(), change.commit_time
+    captured = captured_at(view.history, change.start_lsn)
+    parts = []
+    if committed is not None:
+        parts.append(f"committed {fmt.clock(committed, now, viewer.zone, viewer.local)}")
+    if committed is not None and captured is not None:
+        later = max(0.0, round((captured - committed).total_seconds(), 3))  # two clocks may differ
+        clock = fmt.clock(captured, now, viewer.zone, viewer.local)
+        parts.append(f"captured {clock} (+{fmt.duration(later)})")
+    st.caption(" → ".join(parts))
 
 
 def _transaction_rows(changes: tuple[Change, ...], shown: Change) -> None:
+    places = [
+        place
+        for place, each in enumerate(changes)
+        if each.seqval == shown.seqval and each.operation == shown.operation
+    ]
+    live_plot(transaction_chart(changes, places[0] if places else None), "drawer_transaction")
+    st.caption(f"{fmt.plural(len(changes), 'change')} in engine order, all capture instances")
     rows = [
         {
-            "": "▸" if change.seqval == shown.seqval and change.operation == shown.operation else "",
+            "": "▸" if place in places else "",
             "operation": change.look.label,
             "capture instance": change.capture_instance,
             "change": change.summary(tuple(change.values)),
         }
-        for change in reversed(changes)
+        for place, change in enumerate(changes)
     ]
-    st.caption(f"{fmt.plural(len(rows), 'change')} in engine order, all capture instances")
-    frame = pd.DataFrame(rows)
+    _tinted(rows, changes, {"": 30, "operation": 80, "capture instance": 130}, "Changes of this transaction")
 
-    def tint(row: pd.Series) -> list[str]:
-        colour = list(reversed(changes))[int(str(row.name))].look.colour
-        return [f"background-color: {colour}44" if name == "operation" else "" for name in frame.columns]
 
-    widths = {"": 30, "operation": 80, "capture instance": 130}
+def _row(view: DatabaseView, instance: CaptureInstance, change: Change) -> None:
+    """What happened to the same row, and what it was like from each change on."""
+    key = change.key_values(instance.index_column_names)
+    if not key:
+        st.caption("The capture instance has no columns that identify a row.")
+        return
+    row = change.key(instance.index_column_names)
+    told = f"row:{view.name}:{instance.object_id}:{view.watermarks.high}:{row}"
+    engine = state.engine()
+    operation = state.operations().get(told) or state.operations().submit(
+        told, "Reading the row's changes", lambda work: reading.read_row(engine, instance, key, work)
+    )
+    if is_answered(operation, "row"):
+        _row_changes(instance, operation.result, change)
+
+
+def _row_changes(instance: CaptureInstance, changes: tuple[Change, ...], shown: Change) -> None:
+    viewer, now = state.viewer(), state.now()
+    rows = [
+        {
+            "": "▸" if (change.start_lsn, change.seqval) == (shown.start_lsn, shown.seqval) else "",
+            "operation": change.look.label,
+            "commit time": fmt.clock(change.commit_time, now, viewer.zone, viewer.local),
+            "change": change.summary(instance.column_names),
+            "LSN": fmt.lsn_short(change.start_lsn),
+        }
+        for change in changes
+    ]
+    st.caption(f"{fmt.plural(len(rows), 'change')} of this row in the validity interval, newest first")
+    _tinted(rows, changes, {"": 30, "operation": 80, "commit time": 104}, "Changes of this row")
+    st.button(
+        "Show only this row",
+        key="drawer_only",
+        icon=":material/filter_alt:",
+        type="tertiary",
+        on_click=_show_only,
+        args=(shown.key(instance.index_column_names),),
+    )
+
+
+def _show_only(key: str) -> None:
+    st.session_state["c_key"] = key
+
+
+def _tinted(
+    rows: Sequence[Mapping[str, str]], changes: Sequence[Change], widths: Mapping[str, int], alt: str
+) -> None:
+    """A table whose operations have their colour."""
     st.dataframe(
-        frame.style.apply(tint, axis=1),
+        operations_tinted(pd.DataFrame(list(rows)), changes),
         hide_index=True,
         column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
-        alt="Changes of this transaction",
+        height=table_height(len(rows), 12),
+        alt=alt,
     )

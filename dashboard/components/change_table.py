@@ -12,8 +12,9 @@ from pandas.io.formats.style import Styler
 from dashboard import format as fmt
 from dashboard import state
 from dashboard.changes import Change
+from dashboard.components.row_table import row_table
 from dashboard.format import Zone
-from dashboard.theme import UPDATE, table_height
+from dashboard.theme import UPDATE
 from engine.model.capture_instance import CaptureInstance
 
 OPERATION, COMMIT, LSN, CHANGED = "operation", "commit time", "LSN", "changed"
@@ -29,18 +30,8 @@ def change_table(changes: Sequence[Change], instance: CaptureInstance, key: str)
         LSN: st.column_config.TextColumn(width=100, help="Short form; the full LSN is in the drawer."),
         CHANGED: st.column_config.TextColumn(width=170, help="Columns whose bit an update's mask has."),
     }
-    event = st.dataframe(
-        _styled(frame, changes),
-        hide_index=True,
-        column_config=config,
-        key=key,
-        on_select="rerun",
-        selection_mode="single-row",
-        height=table_height(len(changes), 16),
-        alt=f"{len(changes)} changes of {instance.capture_instance}, newest first",
-    )
-    rows = event["selection"]["rows"]
-    return int(rows[0]) if rows else None
+    alt = f"{len(changes)} changes of {instance.capture_instance}, newest first"
+    return row_table(_styled(frame, changes), key, alt, 16, config)
 
 
 def _cells(change: Change, instance: CaptureInstance) -> dict[str, str]:
@@ -73,6 +64,16 @@ def _style(change: Change, column: str, text: str) -> str:
     return f"background-color: {change.look.tint}{dim}"
 
 
+def operations_tinted(frame: pd.DataFrame, changes: Sequence[Change]) -> Styler:
+    """A row for each change, its operation in that one's colour."""
+
+    def tint(row: pd.Series) -> list[str]:
+        look = changes[int(str(row.name))].look
+        return [f"background-color: {look.colour}44" if name == OPERATION else "" for name in frame.columns]
+
+    return frame.style.apply(tint, axis=1)
+
+
 def latest_table(changes: Sequence[Change], instances: Sequence[CaptureInstance], key: str) -> int | None:
     """The newest changes of all instances: one line each; returns the index of the selected one."""
     keys = {instance.capture_instance: instance.index_column_names for instance in instances}
@@ -88,25 +89,15 @@ def latest_table(changes: Sequence[Change], instances: Sequence[CaptureInstance]
             "change": [change.summary(names.get(change.capture_instance, ())) for change in changes],
         }
     )
-
-    def tint(row: pd.Series) -> list[str]:
-        look = changes[int(str(row.name))].look
-        return [f"background-color: {look.colour}44" if name == OPERATION else "" for name in frame.columns]
-
-    event = st.dataframe(
-        frame.style.apply(tint, axis=1),
-        hide_index=True,
-        key=key,
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
+    return row_table(
+        operations_tinted(frame, changes),
+        key,
+        "Latest changes of all capture instances, newest first",
+        columns={
             OPERATION: st.column_config.TextColumn(width=104),
             COMMIT: st.column_config.TextColumn(width=130),
             "capture instance": st.column_config.TextColumn(width=220),
             "key": st.column_config.TextColumn(width=200),
             "change": st.column_config.TextColumn(width="large"),
         },
-        alt="Latest changes of all capture instances, newest first",
     )
-    rows = event["selection"]["rows"]
-    return int(rows[0]) if rows else None

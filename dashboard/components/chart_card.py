@@ -5,11 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.charts.chart import Chart
-from dashboard.components.live_plot import live_plot
+from dashboard.components.live_plot import OnPoint, OnRange, live_plot
 
 
-def chart_card(title: str, chart: Chart, key: str, meaning: str = "") -> None:
-    """A bordered card; the table is drawn only while it is open."""
+def chart_card(
+    title: str,
+    chart: Chart,
+    key: str,
+    meaning: str = "",
+    on_range: OnRange | None = None,
+    on_point: OnPoint | None = None,
+) -> None:
+    """A bordered card; the table is drawn only while it is open. What it tells: `live_plot`."""
     with st.container(border=True, gap="xsmall"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{title}**", help=meaning or None, width="content")
@@ -20,6 +27,6 @@ def chart_card(title: str, chart: Chart, key: str, meaning: str = "") -> None:
                 key=f"{key}_table",
                 on_change="rerun",
             )
-        live_plot(chart, key)
+        live_plot(chart, key, on_range, on_point)
     if table.open:
         table.dataframe(chart.table, hide_index=True, width=640, height=360)

@@ -18,6 +18,7 @@ from dashboard.console import KEPT, SHOWN, ResultSet, Run, TabConsole
 from dashboard.operations import Operation
 from dashboard.theme import table_height
 from engine.errors import CdcError
+from engine.model.user import NOBODY
 
 _EDITOR, _TEXT, _INSERT, _SNIPPET = "q_editor", "q_text", "q_insert", "q_snippet"
 _RAN = "q_ran"
@@ -39,6 +40,11 @@ def console_page(database: str) -> None:
     _editor(console, operation)
     if operation is not None:
         _follow(console, operation)
+
+
+_NO_PRINCIPAL = (
+    "You have no role of the source, so statements reach CDC's procedures, functions and views alone."
+)
 
 
 def _key(console: TabConsole) -> str:
@@ -67,6 +73,8 @@ def _tools(console: TabConsole) -> None:
             "until it is ended, or this tab is closed.",
             width="content",
         )
+        if state.user().reads_as == NOBODY:
+            st.caption(_NO_PRINCIPAL, width="content")
 
 
 def _insert(console: TabConsole) -> None:
@@ -74,6 +82,12 @@ def _insert(console: TabConsole) -> None:
     if name:
         st.session_state[_INSERT] = {"mark": uuid4().hex, "text": console.snippets()[name]}
         st.session_state[_SNIPPET] = None
+
+
+def into_editor(text: str) -> None:
+    """Before the page is opened: the editor has this text, after what was typed there."""
+    typed = st.session_state.get(_TEXT, FIRST)
+    st.session_state[_TEXT] = text if typed == FIRST else f"{typed.rstrip()}\nGO\n{text}"
 
 
 def _editor(console: TabConsole, drawn: Operation | None) -> None:
@@ -132,7 +146,10 @@ def _run(console: TabConsole) -> None:
     st.session_state[_TEXT] = wanted["all"]
     script, line = str(wanted["text"]), int(wanted["line"])
     state.console_runs().submit(
-        _key(console), "Running", lambda operation: console.execute(script, line, operation)
+        _key(console),
+        "Console",
+        lambda operation: console.execute(script, line, operation),
+        state.user().name,
     )
 
 
@@ -152,7 +169,7 @@ def _follow(console: TabConsole, operation: Operation) -> None:
             _progress(console, operation)
         elif operation_failure(operation):
             return
-        _outcome(console, console.run, operation)
+        run_outcome(console, console.run, operation)
 
     st.fragment(body, run_every=0.4 if was_active else None)()
 
@@ -176,12 +193,15 @@ def _progress(console: TabConsole, operation: Operation) -> None:
         )
 
 
-def _outcome(console: TabConsole, run: Run, operation: Operation) -> None:
+def run_outcome(console: TabConsole, run: Run, operation: Operation) -> None:
+    """Results and messages of a run, also while they come."""
     results = [result for result in run.results if result.columns]
     names = [f"Result {number}" for number in range(1, len(results) + 1)]
     messages = f"Messages ({len(run.messages)})"
     default = messages if run.has_failed or not names else names[0]
-    tabs = st.tabs([*names, messages], default=default, key=f"q_tabs_{run.mark}_{len(names)}")
+    tabs = st.tabs(
+        [*names, messages], default=default, key=f"q_tabs_{run.mark}_{len(names)}_{run.has_failed}"
+    )
     for number, (tab, result) in enumerate(zip(tabs, results, strict=False)):
         with tab:
             _result(console, run, number, result)
@@ -219,7 +239,7 @@ def _result(console: TabConsole, run: Run, number: int, result: ResultSet) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(_size(result), width="content")
         st.space("stretch")
-        if result.is_done:
+        if result.is_done and state.snapshot().settings.exports:
             for form, label in (("csv", "CSV"), ("jsonl", "JSON lines")):
                 st.link_button(
                     label,

@@ -12,9 +12,9 @@ from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.explorer import RANGE
 from dashboard.components.problem import escaped
+from dashboard.components.row_table import row_table
 from dashboard.migration import ColumnChange, column_changes
 from dashboard.snapshot import DatabaseView
-from dashboard.theme import table_height
 from engine.model.ddl_history import SchemaChange
 
 NO_TEXT = "(not told: the source has no event triggers)"
@@ -28,18 +28,8 @@ def ddl_list(changes: Sequence[SchemaChange]) -> SchemaChange | None:
         if not ordered:
             st.caption("None yet. ALTER TABLE of a captured table is listed here once capture has read it.")
             return None
-        event = st.dataframe(
-            _frame(ordered),
-            hide_index=True,
-            key="s_ddl",
-            on_select="rerun",
-            selection_mode="single-row",
-            height=table_height(len(ordered), 6),
-            column_config=_columns(),
-            alt="DDL on captured tables, newest first",
-        )
-    rows = event["selection"]["rows"]
-    return ordered[rows[0]] if rows and rows[0] < len(ordered) else ordered[0]
+        row = row_table(_frame(ordered), "s_ddl", "DDL on captured tables, newest first", 6, _columns())
+    return ordered[row or 0]
 
 
 def _frame(changes: Sequence[SchemaChange]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import state, statements
 from dashboard.components.operation_box import operation_failure
+from dashboard.components.permission import permitted, say_missing
 from dashboard.components.problem import escaped, problem_box
 from dashboard.components.statement_box import statement_box
 from dashboard.dialogs import close_dialog, dialog_button, open_dialog
@@ -53,7 +54,9 @@ def enable_button(view: DatabaseView) -> None:
         key="t_enable",
         on_click=open_wizard,
         args=(view.name,),
+        **permitted("enable_table"),
     )
+    say_missing("enable_table")
 
 
 def open_wizard(database: str) -> None:
@@ -228,11 +231,12 @@ def _review(wizard: Wizard) -> None:
         if dialog_button("Back", key="wizard_back", primary=False):
             _go(wizard, 1)
         if dialog_button("Run", key="wizard_run", icon=":material/play_arrow:"):
+            engine = state.engine()
             wizard.operation = f"enable:{wizard.database}:{state.now().isoformat()}"
             state.operations().submit(
                 wizard.operation,
                 f"Enabling {fmt.plural(len(calls), 'table')}",
-                lambda work: enable_all(state.engine(), wizard.database, calls, first, work),
+                lambda work: enable_all(engine, wizard.database, calls, first, work),
             )
             _go(wizard, 3)
 

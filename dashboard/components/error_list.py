@@ -9,6 +9,7 @@ from dashboard import error_groups, state
 from dashboard import format as fmt
 from dashboard.components.explorer import RANGE
 from dashboard.components.problem import escaped
+from dashboard.components.row_table import row_table
 from dashboard.error_groups import ErrorGroup
 from dashboard.format import Zone
 from dashboard.problems import cause_of
@@ -73,18 +74,8 @@ def _table(view: DatabaseView, groups: list[ErrorGroup]) -> ErrorGroup:
         }
     )
     widths = {"state": 80, "number": 75, "phase": 160, "times": 60, "first": 110, "last": 110}
-    event = st.dataframe(
-        frame,
-        hide_index=True,
-        key="e_groups",
-        on_select="rerun",
-        selection_mode="single-row",
-        height=table_height(len(groups), 8),
-        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
-        alt="Errors by number and phase",
-    )
-    rows = event["selection"]["rows"]
-    return groups[rows[0]] if rows and rows[0] < len(groups) else groups[0]
+    columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
+    return groups[row_table(frame, "e_groups", "Errors by number and phase", 8, columns) or 0]
 
 
 def _over(group: ErrorGroup, view: DatabaseView) -> bool:

@@ -16,16 +16,22 @@ import streamlit as st
 from dashboard import exports, glossary, ranges, reading, state, statements
 from dashboard import format as fmt
 from dashboard.changes import Change
+from dashboard.charts.mask_matrix import MOST as MATRIX_ROWS
+from dashboard.charts.mask_matrix import mask_matrix
 from dashboard.charts.range_bar import Endpoint, range_bar
 from dashboard.components.change_drawer import change_drawer
 from dashboard.components.change_table import change_table
+from dashboard.components.chart_card import chart_card
 from dashboard.components.live_plot import live_plot
-from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
+from dashboard.components.problem import escaped
 from dashboard.components.statement_box import statement_box
 from dashboard.operations import Operation as Work
 from dashboard.ranges import Validity
 from dashboard.reading import ChangeFilter, ChangePage, ChangeQuery
 from dashboard.snapshot import DatabaseView
+from engine.engine import Engine
+from engine.errors import ExportsOff
 from engine.model.capture_instance import CaptureInstance
 from engine.model.change import Operation
 from engine.model.lsn import Lsn
@@ -39,8 +45,8 @@ OPERATION_FILTERS = {
     "merge": (Operation.MERGE,),
 }
 LAST, RANGE = "Last rows", "Range"
-AT_ONCE = 0.15
-"""Seconds a redraw waits for the rows themselves before it shows progress."""
+ROWS, MATRIX = "Rows", "Mask matrix"
+_VIEW = "c_view"
 COUNTS = (50, 200, 1000, 10000)
 
 
@@ -138,7 +144,7 @@ def _question(view: DatabaseView, instance: CaptureInstance) -> ChangeQuery | No
 
 
 def _times(view: DatabaseView, instance: CaptureInstance) -> tuple[datetime, datetime | None]:
-    return instance.create_date, view.watermarks.last_commit_time
+    return view.low_time(instance) or instance.create_date, view.watermarks.last_commit_time
 
 
 def _ranged(view: DatabaseView, query: ChangeQuery, validity: Validity) -> ChangeQuery | None:
@@ -184,7 +190,7 @@ def _bar(start: ranges.End, end: ranges.End, validity: Validity) -> None:
 
 
 def _filter(instance: CaptureInstance) -> ChangeFilter:
-    with st.expander("Filter", icon=":material/filter_alt:", type="compact", key="c_filter"):
+    with st.expander(_filter_label(), icon=":material/filter_alt:", type="compact", key="c_filter"):
         grid = st.grid(4, min_column_width=180)
         names = [name for name in OPERATION_FILTERS if (name == "merge") == _is_merge() or name == "delete"]
         with grid.cell():
@@ -207,6 +213,23 @@ def _filter(instance: CaptureInstance) -> ChangeFilter:
             text = st.text_input("Text in any column", key="c_text", bind="query-params")
     operations = tuple(code for name in chosen for code in OPERATION_FILTERS[name])
     return ChangeFilter(operations, column or "", (key or "").strip(), (text or "").strip())
+
+
+def _filter_label() -> str:
+    """What is filtered for, which a closed filter would hide."""
+    chosen = {
+        "operation": " or ".join(_list_of("c_op")),
+        "changed column": st.session_state.get("c_col"),
+        "key": st.session_state.get("c_key"),
+        "text": st.session_state.get("c_text"),
+    }
+    parts = [f"{name} **{escaped(str(value))}**" for name, value in chosen.items() if value]
+    return "Filter" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _list_of(key: str) -> list[str]:
+    value = st.session_state.get(key) or []
+    return [str(each) for each in value]
 
 
 def _is_merge() -> bool:
@@ -260,26 +283,17 @@ def _settled(run: Run, query: ChangeQuery) -> ChangeQuery:
 
 def _result(view: DatabaseView, asked: ChangeQuery) -> None:
     run = _run()
-    query, page = _settled(run, asked), run.page
+    query, page, engine = _settled(run, asked), run.page, state.engine()
     operation = state.operations().get(run.key) or state.operations().submit(
-        run.key, "Reading changes", lambda work: reading.read_page(state.engine(), query, page, work)
+        run.key, "Reading changes", lambda work: reading.read_page(engine, query, page, work)
     )
     if not operation.wait(AT_ONCE):
-        _wait(operation)
+        operation_progress(operation, "c_wait")
+        st.skeleton(height=360)
     elif not operation_failure(operation):
         _show(view, query, operation, run)
     else:
         st.button("Try again", icon=":material/refresh:", key="c_again", on_click=run.ask_again)
-
-
-def _wait(operation: Work) -> None:
-    def body() -> None:
-        if not operation.is_active:
-            st.rerun()
-        operation_progress(operation, "c_wait")
-        st.skeleton(height=360)
-
-    st.fragment(body, run_every=0.3)()
 
 
 def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> None:
@@ -291,7 +305,10 @@ def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> 
     _follow_jump(page, run)
     table, drawer = st.columns([11, 6]) if run.selected is not None else (st.container(), None)
     with table:
-        index = change_table(page.changes, query.instance, key=f"c_rows_{run.key}")
+        if st.session_state.get(_VIEW) == MATRIX:
+            index = _matrix(page, query, run)
+        else:
+            index = change_table(page.changes, query.instance, key=f"c_rows_{run.key}")
         _pages(page, run)
     if index != run.clicked:
         run.clicked = run.selected = index
@@ -302,11 +319,44 @@ def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> 
             change_drawer(view, query.instance, change, partial(_move, len(page.changes)))
 
 
+def _matrix(page: ChangePage, query: ChangeQuery, run: Run) -> int | None:
+    """The masks of the page's changes; a point that is clicked opens its change."""
+
+    def open_change(_column: str, place: str) -> None:
+        run.selected = min(len(page.changes) - 1, int(float(place)))
+
+    chart = mask_matrix(page.changes, query.instance.column_names, state.viewer().axis_zone)
+    chart_card(
+        "Mask matrix",
+        chart,
+        f"c_matrix_{run.key}",
+        "A row for each change, a column for each bit of `__$update_mask`: filled where an update set it, "
+        "hollow for inserts and deletes, where all bits are set by rule.",
+        on_point=open_change,
+    )
+    if len(page.changes) > MATRIX_ROWS:
+        st.caption(f"The newest {MATRIX_ROWS} of {len(page.changes)} changes; the shares are of all of them.")
+    return run.clicked
+
+
 def jump_to(change: Change) -> dict[str, str]:
     """URL parameters that show one change: its transaction as the range, its row selected."""
     st.session_state["c_jump"] = change.seqval
     range_ = {"c_by": RANGE, "c_from": change.start_lsn, "c_to": change.start_lsn}
     return {"c_ci": change.capture_instance, "c_opt": ALL_OPTIONS[0], **range_}
+
+
+def changes_between(
+    view: DatabaseView, capture_instance: str, start: datetime, end: datetime
+) -> dict[str, str] | None:
+    """URL parameters that show an instance's changes of a time, as far as they are kept; None: it is gone."""
+    instance, high = view.instance(capture_instance), view.watermarks.high
+    if instance is None or instance.start_lsn is None or high is None:
+        return None
+    validity = Validity(instance.start_lsn, high, *_times(view, instance))
+    kept = ranges.check(start, end, validity)
+    ends = {"c_from": ranges.text_of(kept.start), "c_to": ranges.text_of(kept.end)}
+    return {"c_ci": capture_instance, "c_by": RANGE} | {k: v for k, v in ends.items() if v}
 
 
 def _follow_jump(page: ChangePage, run: Run) -> None:
@@ -339,6 +389,15 @@ def _toolbar(view: DatabaseView, query: ChangeQuery, page: ChangePage, operation
         st.markdown(_summary(page, operation), width="content")
         _behind(view, page, run)
         st.space("stretch")
+        st.segmented_control(
+            "View",
+            [ROWS, MATRIX],
+            default=ROWS,
+            required=True,
+            key=_VIEW,
+            bind="query-params",
+            label_visibility="collapsed",
+        )
         with st.popover("Copy as", icon=":material/content_copy:"):
             _copy(query, page)
         with st.popover("Download", icon=":material/download:"):
@@ -391,18 +450,20 @@ def _turn(label: str, to: int, run: Run, key: str, icon: str, disabled: bool) ->
 
 
 def _copy(query: ChangeQuery, page: ChangePage) -> None:
-    statement_box(
-        statements.get_changes(
-            query.database,
-            query.instance.capture_instance,
-            query.net,
-            str(page.from_lsn),
-            str(page.to_lsn),
-            query.row_filter_option,
-        )
-    )
+    statement_box(_statement(query, page.from_lsn, page.to_lsn))
     st.markdown("Link to exactly these rows")
     st.code(_link(query, page), language=None, wrap_lines=True)
+
+
+def _statement(query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn) -> statements.Statement:
+    return statements.get_changes(
+        query.database,
+        query.instance.capture_instance,
+        query.net,
+        str(from_lsn),
+        str(to_lsn),
+        query.row_filter_option,
+    )
 
 
 def _link(query: ChangeQuery, page: ChangePage) -> str:
@@ -424,10 +485,14 @@ def _link(query: ChangeQuery, page: ChangePage) -> str:
 
 def _download(query: ChangeQuery, page: ChangePage) -> None:
     st.caption("The whole query, not only this page, with its metadata columns.")
+    engine = state.engine()
+    if not state.snapshot().settings.exports:
+        st.info(str(ExportsOff()), icon=":material/block:")
+        return
     for wanted in exports.FORMATS:
         st.download_button(
             wanted.label,
-            data=partial(_export, query, page.from_lsn, page.to_lsn, wanted),
+            data=partial(_export, engine, query, page.from_lsn, page.to_lsn, wanted),
             file_name=f"{query.instance.capture_instance}.{wanted.extension}",
             mime=wanted.mime,
             on_click="ignore",
@@ -437,5 +502,8 @@ def _download(query: ChangeQuery, page: ChangePage) -> None:
         )
 
 
-def _export(query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: exports.ExportFormat) -> bytes:
-    return exports.export(reading.whole(state.engine(), query, from_lsn, to_lsn), wanted)
+def _export(
+    engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: exports.ExportFormat
+) -> bytes:
+    engine.begin_export(query.database, _statement(query, from_lsn, to_lsn).tsql)
+    return exports.export(reading.whole(engine, query, from_lsn, to_lsn), wanted)

@@ -8,6 +8,7 @@ from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.enable_wizard import open_wizard, show_outcomes
 from dashboard.components.operation_box import operation_failure
+from dashboard.components.permission import permitted, say_missing
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.enabling import Outcome, default_choice, enable_all, impossible
 from dashboard.operations import Operation
@@ -29,7 +30,10 @@ def no_database() -> None:
             type="password",
             required=True,
         )
-        st.form_submit_button("Connect", type="primary", icon=":material/link:", on_click=_connect)
+        st.form_submit_button(
+            "Connect", type="primary", icon=":material/link:", on_click=_connect, **permitted("connect")
+        )
+    say_missing("connect")
     last_problem(_NOT_CONNECTED)
     st.markdown("or on the command line, and this page follows:")
     st.code("highwater connect sales postgresql://user:password@host:5432/database", language="bash")
@@ -44,6 +48,18 @@ def _connect() -> None:
         # What could be better at the source is among the findings, as long as it is so.
         attempt(lambda: state.engine().connect(name, dsn), _NOT_CONNECTED)
         state.changed()
+
+
+def captured() -> DatabaseView | None:
+    """The viewer's database once tables of it are captured; else None, and draws what comes before."""
+    view = state.selected()
+    if view is None:
+        no_database()
+    elif is_first(view):
+        no_table(view)
+    else:
+        return view
+    return None
 
 
 def is_first(view: DatabaseView) -> bool:
@@ -83,6 +99,7 @@ def no_table(view: DatabaseView) -> None:
                 key="enable_all",
                 on_click=_capture_all,
                 args=(view,),
+                **permitted("enable_table"),
             )
             st.button(
                 "Choose tables",
@@ -90,7 +107,9 @@ def no_table(view: DatabaseView) -> None:
                 key="choose_tables",
                 on_click=open_wizard,
                 args=(view.name,),
+                **permitted("enable_table"),
             )
+        say_missing("enable_table")
 
 
 def _not_read(database: str) -> str:

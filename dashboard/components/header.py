@@ -7,30 +7,29 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import format as fmt
 from dashboard import state
-from dashboard.components.problem import age_of, outage_banner
+from dashboard.components.permission import who_is_here
+from dashboard.components.problem import age_of, escaped, outage_banner
 from dashboard.format import Zone
+from dashboard.navigation import OF_ALL_DATABASES, RANGED, TIMED
 
 
-def header(title: str) -> None:
-    """Draws the page's name and the controls; each of these is in the URL, so a link shows the same view."""
-    names = _databases()
+def header(title: str, page: str) -> None:
+    """Draws the page's name and the controls that mean something there.
+
+    Each of these is in the URL, so a link shows the same view; what a page leaves out keeps its value.
+    """
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        st.title(title, anchor=False, width="content")
-        if names:
+        st.title(title, anchor=False, width="content")  # before anything is asked for that may take a while
+        names = _databases()
+        if names and page not in OF_ALL_DATABASES:
             st.selectbox(
-                "Database", names, key="db", bind="query-params", width=160, label_visibility="collapsed"
+                "Database", names, key="db", bind="query-params", width=150, label_visibility="collapsed"
             )
-        _choice("Range", list(state.RANGES), state.DEFAULT_RANGE, "range")
-        _choice("Times", list(Zone), Zone.UTC, "tz")
-        st.selectbox(
-            "Refresh interval",
-            list(state.INTERVALS),
-            index=list(state.INTERVALS).index(state.DEFAULT_INTERVAL),
-            key="live",
-            bind="query-params",
-            width=112,
-            label_visibility="collapsed",
-        )
+        if page in RANGED:
+            state.RANGE.draw("Range", "collapsed")
+        if page in TIMED:
+            _choice("Times", list(Zone), state.snapshot().settings.zone, "tz", 108)
+        _choice("Refresh interval", list(state.INTERVALS), state.DEFAULT_INTERVAL, "live", 100)
         is_paused = state.viewer().interval is None
         st.button(
             "Live" if is_paused else "Pause",
@@ -40,10 +39,13 @@ def header(title: str) -> None:
             key="pause",
         )
         st.button(
-            "Refresh", icon=":material/refresh:", key="refresh", type="tertiary", on_click=state.changed
+            ":material/refresh:", key="refresh", type="tertiary", on_click=state.changed, help="Refresh now"
         )
         st.space("stretch")
         age = st.container(width="content")
+        who_is_here()
+    if page in RANGED and state.RANGE.is_own:
+        _say_what_is_no_range()
     outage, drawn = st.empty(), _outline()
 
     def follow() -> None:
@@ -57,11 +59,13 @@ def header(title: str) -> None:
 
 def _outline() -> object:
     """What the parts of a page that no timer redraws depend on: others may connect and enable too."""
-    view = state.selected()
+    view, role = state.selected(), state.user().role
     if view is None:
-        return None
+        return role
     names = [database.name for database in state.snapshot().databases]
-    return names, [(i.object_id, i.start_lsn) for i in view.instances], view.watermarks.high is None
+    exports = state.snapshot().settings.exports
+    instances = [(i.object_id, i.start_lsn) for i in view.instances]
+    return role, names, exports, instances, view.watermarks.high is None
 
 
 def _databases() -> list[str]:
@@ -73,16 +77,25 @@ def _databases() -> list[str]:
     return [view.name for view in state.snapshot().databases]
 
 
-def _choice(label: str, options: list[str], default: str, key: str) -> None:
-    st.segmented_control(
+def _choice(label: str, options: list[str], default: str, key: str, width: int) -> None:
+    st.selectbox(
         label,
         options,
-        default=default,
-        required=True,
+        index=options.index(default),
         key=key,
         bind="query-params",
+        width=width,
         label_visibility="collapsed",
     )
+
+
+def _say_what_is_no_range() -> None:
+    try:
+        state.own_range(state.viewer().axis_zone)
+    except ValueError as problem:
+        st.error(
+            f"{escaped(str(problem))}. Charts show the last {state.DEFAULT_RANGE}.", icon=":material/error:"
+        )
 
 
 def _toggle_live() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 
@@ -10,12 +10,15 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
+from dashboard.components.dropped_job import dropped_job
+from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
 from dashboard.components.statement_box import statement_box
+from dashboard.components.tuner_card import tuner_card
 from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.errors import CdcError
-from engine.model.job import CaptureParameters, Job, JobState
+from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, Job, JobState, is_cleanup
 
 _LOOKS = {
     JobState.RUNNING: ("green", ":material/play_circle:"),
@@ -48,44 +51,42 @@ def job_card(view: DatabaseView) -> None:
     if job is None:
         return
     with st.container(border=True):
-        parameter_table(job)
+        parameter_table(job, CaptureParameters(), glossary.PARAMETERS)
         with st.expander("Change parameters", icon=":material/tune:", type="compact", key="k_tune"):
             parameter_form(view)
+        tuner_card(view, job)
 
 
 def no_job(view: DatabaseView) -> None:
     """Tables are tracked, but their capture job was dropped."""
-    with st.container(border=True, key="k_no_job"):
-        st.markdown(f"## {escaped(view.name)} has no capture job", anchors=False)
-        st.write(
-            "It was dropped. The log is still read, so that it does not fill the source's disk, but only "
-            "every half minute. Add the job to capture at the pace of its parameters again."
-        )
-        statement_box(statements.add_job(view.name))
-        last_problem(f"k_not_added:{view.name}")
-        st.button("Add the job", type="primary", key="k_add_job", on_click=_add_job, args=(view.name,))
+    dropped_job(
+        view,
+        "capture",
+        "It was dropped. The log is still read, so that it does not fill the source's disk, but only "
+        "every half minute. Add the job to capture at the pace of its parameters again.",
+        "k",
+    )
 
 
-def _add_job(database: str) -> None:
-    attempt(lambda: state.engine().add_job(database, "capture"), f"k_not_added:{database}")
-    state.changed()
-
-
-def state_badge(job: Job) -> None:
-    """The state in a word, icon and colour."""
+def state_badge(job: AnyJob) -> None:
+    """The state in a word, icon and colour. A cleanup job that does not run waits for its time."""
     colour, icon = _LOOKS[job.state]
-    st.badge(job.state.value, icon=icon, color=colour)  # type: ignore[arg-type]
+    word = job.state.value
+    if is_cleanup(job) and job.state is JobState.STOPPED:
+        word, icon = "idle", ":material/schedule:"
+    st.badge(word, icon=icon, color=colour)  # type: ignore[arg-type]
 
 
 def _doing(job: Job) -> str:
-    if not _agent_is_alive():
+    if not agent_is_alive():
         return ""  # nobody noted when it ended: the verdict says since when the agent is away
     since = fmt.moment_and_age(job.since, state.now())
     running = f" · {describe(job.running)}" if job.running else ""
     return f"since {since}{running}"
 
 
-def _agent_is_alive() -> bool:
+def agent_is_alive() -> bool:
+    """Whether there is somebody who would do what a button asks for."""
     status = state.snapshot().status
     return status is not None and status.agent_is_alive
 
@@ -104,7 +105,7 @@ def job_buttons(view: DatabaseView, key: str) -> None:
     if job is None:
         return
 
-    is_off = job.state is JobState.STOPPING or not _agent_is_alive() or state.snapshot().failure is not None
+    is_off = job.state is JobState.STOPPING or not agent_is_alive() or state.snapshot().failure is not None
 
     def button(label: str, dialog: Callable[[str], None], icon: str, urged: bool = False) -> None:
         st.button(
@@ -112,7 +113,7 @@ def job_buttons(view: DatabaseView, key: str) -> None:
             icon=icon,
             type="primary" if urged else "secondary",
             key=f"{key}_{label.split()[0].lower()}",
-            disabled=is_off,
+            **permitted("start_job", disabled=is_off),
             on_click=open_dialog,
             args=(dialog, view.name),
         )
@@ -125,7 +126,7 @@ def job_buttons(view: DatabaseView, key: str) -> None:
     button("Restart now" if urged else "Restart", restart_dialog, ":material/restart_alt:", urged)
 
 
-def needs_restart(job: Job) -> bool:
+def needs_restart(job: AnyJob) -> bool:
     """Whether it runs with other parameters than the ones configured."""
     return job.running is not None and job.running != job.configured
 
@@ -136,7 +137,7 @@ def start_dialog(database: str) -> None:
     st.write("Capture goes on where it stopped: everything committed since then is read from the log.")
     statement_box(statements.start_job(database))
     if dialog_button("Start", key="job_start_confirm"):
-        _act(lambda: state.engine().start_job(database))
+        act(lambda: state.engine().start_job(database))
 
 
 @st.dialog("Stop capture", icon=":material/stop:", on_dismiss=close_dialog)
@@ -148,7 +149,7 @@ def stop_dialog(database: str) -> None:
     )
     statement_box(statements.stop_job(database))
     if dialog_button("Stop", key="job_stop_confirm"):
-        _act(lambda: state.engine().stop_job(database))
+        act(lambda: state.engine().stop_job(database))
 
 
 @st.dialog("Restart capture", icon=":material/restart_alt:", on_dismiss=close_dialog)
@@ -158,7 +159,7 @@ def restart_dialog(database: str) -> None:
         "The job stops after its current cycle and starts with the configured parameters. Nothing is lost."
     )
     if dialog_button("Restart", key="job_restart_confirm"):
-        _act(lambda: _restart(database))
+        act(lambda: _restart(database))
 
 
 def _restart(database: str) -> None:
@@ -166,10 +167,11 @@ def _restart(database: str) -> None:
     state.engine().start_job(database)
 
 
-def _act(action: object) -> None:
+def act(action: Callable[[], object]) -> None:
+    """In a dialog: does it and closes it, or says why not."""
     try:
-        with st.spinner("Waiting for the agent…"):
-            action()  # type: ignore[operator]
+        with st.spinner("One moment…"):
+            action()
     except CdcError as error:
         problem_box(error)
         return
@@ -178,20 +180,22 @@ def _act(action: object) -> None:
     st.rerun()
 
 
-def parameter_table(job: Job) -> None:
+def parameter_table(
+    job: AnyJob, default: CaptureParameters | CleanupParameters, meanings: Mapping[str, str]
+) -> None:
     """Each parameter as it runs, as configured, and its default; what differs says so."""
-    default = CaptureParameters()
     rows = []
-    for name, meaning in glossary.PARAMETERS.items():
+    for name, meaning in meanings.items():
         configured = getattr(job.configured, name)
         running = getattr(job.running, name) if job.running else None
         differs = running is not None and running != configured
         rows.append(
             {
                 "parameter": name,
-                "running with": fmt.DASH if running is None else _value(running),
-                "configured": _value(configured) + ("  ⟳ takes effect after restart" if differs else ""),
-                "default": _value(getattr(default, name)),
+                "running with": fmt.DASH if running is None else _value(name, running),
+                "configured": _value(name, configured)
+                + ("  ⟳ takes effect after restart" if differs else ""),
+                "default": _value(name, getattr(default, name)),
                 "meaning": meaning,
             }
         )
@@ -200,8 +204,14 @@ def parameter_table(job: Job) -> None:
         st.badge("takes effect after restart", icon=":material/restart_alt:", color="orange")
 
 
-def _value(value: bool | int) -> str:
-    return ("1 (on)" if value else "0 (off)") if isinstance(value, bool) else fmt.number(value)
+def _value(name: str, value: bool | int) -> str:
+    if name == "retention":
+        return fmt.retention(value)
+    return _switch(value) if isinstance(value, bool) else fmt.number(value)
+
+
+def _switch(value: bool) -> str:
+    return "1 (on)" if value else "0 (off)"
 
 
 _FIELDS = {"maxtrans": "k_maxtrans", "maxscans": "k_maxscans", "continuous": "k_continuous"}
@@ -217,7 +227,7 @@ def parameter_form(view: DatabaseView) -> None:
     fields = st.grid(4, min_column_width=150)
     fields.number_input("maxtrans", 1, 2_147_483_647, step=100, key=_FIELDS["maxtrans"])
     fields.number_input("maxscans", 1, 2_147_483_647, step=1, key=_FIELDS["maxscans"])
-    fields.selectbox("continuous", [True, False], format_func=_value, key=_FIELDS["continuous"])
+    fields.selectbox("continuous", [True, False], format_func=_switch, key=_FIELDS["continuous"])
     is_continuous = bool(st.session_state[_FIELDS["continuous"]])
     if is_continuous:
         st.session_state.setdefault(f"{_INTERVAL}_True", job.configured.pollinginterval)
@@ -239,11 +249,11 @@ def parameter_form(view: DatabaseView) -> None:
         st.button(
             "Save",
             type="primary",
-            disabled=wanted == job.configured,
             icon=":material/save:",
             key="k_save",
             on_click=_save,
             args=(view.name,),
+            **permitted("change_job", disabled=wanted == job.configured),
         )
         with st.popover("Statement", icon=":material/code:", type="tertiary"):
             statement_box(statements.change_job(view.name, **asdict(wanted)))
@@ -278,7 +288,8 @@ def _save(database: str) -> None:
 def _preview(view: DatabaseView, wanted: CaptureParameters) -> str:
     now = state.now()
     start = now - timedelta(hours=1)
-    measured = [b.transactions for b in sessions.throughput(view.history, start, now, 10) if b.transactions]
+    recent = sessions.reaching_into(view.history, start)
+    measured = [b.transactions for b in sessions.throughput(recent, start, now, 10) if b.transactions]
     peak = f"the peak of the last hour was {fmt.rate(max(measured), 'tran/s')}" if measured else ""
     if wanted.ceiling is None:
         text = (

@@ -12,9 +12,10 @@ from dashboard.snapshot import DatabaseView
 def kpi_row(view: DatabaseView) -> None:
     """Latency, throughput, captured rows, high watermark, log held, tables."""
     viewer, now = state.viewer(), state.now()
-    span = viewer.axis(now)
-    buckets = sessions.throughput(view.history, span.start, span.end, viewer.step)
-    points = sessions.latencies(view.history, span.start, span.end, viewer.step)
+    span = viewer.recent(now)  # figures are of now, whatever range charts show
+    recent = sessions.reaching_into(view.history, span.start)
+    buckets = sessions.throughput(recent, span.start, span.end, viewer.step)
+    points = sessions.latencies(recent, span.start, span.end, viewer.step)
     total = sessions.aggregate(view.sessions)
     rate = sessions.recent_rate(buckets, max(2, 60 // viewer.step))
     grid = st.grid(6, min_column_width=170, gap="small")

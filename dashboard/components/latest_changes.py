@@ -65,10 +65,11 @@ def _read(view: DatabaseView) -> Operation:
         return known
     high = view.watermarks.high
     assert high is not None
+    engine = state.engine()
 
     def work(operation: Operation) -> tuple[object, object]:
         operation.step(str(high))
-        return high, reading.read_latest(state.engine(), view.instances, view.history, high, operation)
+        return high, reading.read_latest(engine, view.instances, view.history, high, operation)
 
     operation = operations.submit(key, "Reading the latest changes", work)
     return operation if operation.wait(AT_ONCE) or known is None else known

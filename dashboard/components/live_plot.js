@@ -34,26 +34,34 @@ function themed(layout, element) {
     font: { color: text, family: colour("--st-font", "sans-serif"), size: 13 },
     hoverlabel: { bgcolor: background, bordercolor: line, font: { color: text, size: 12 }, align: "left" },
     legend: { ...layout.legend, font: { color: text, size: 12 }, bgcolor: "rgba(0,0,0,0)" },
-    annotations: (layout.annotations || []).map((note) => ({ ...note, font: { ...note.font, color: text } })),
-    xaxis: axis(layout.xaxis),
-    yaxis: axis(layout.yaxis),
+    annotations: (layout.annotations || []).map((note) => ({ ...note, font: { color: text, ...note.font } })),
+    ...Object.fromEntries(Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name))
+      .map((name) => [name, axis(layout[name])])),
   }
 }
 
-// A moving range would undo the zoom at every tick: what the reader chose stays until a double click.
-function watchZoom(Plotly, plot) {
+// What is dragged is the page's range where it has one; elsewhere it stays zoomed until a double click,
+// since a moving range would undo it at every tick.
+function watch(Plotly, plot) {
   if (plot.watched) return
   plot.watched = true
   plot.on("plotly_relayout", (change) => {
-    if ("xaxis.range[0]" in change) plot.zoomed = true
+    if (!("xaxis.range[0]" in change)) return
+    if (plot.wants.ranges) plot.tell("range", [change["xaxis.range[0]"], change["xaxis.range[1]"]])
+    else plot.zoomed = true
   })
   plot.on("plotly_doubleclick", () => {
     plot.zoomed = false
-    Plotly.relayout(plot, { "xaxis.range": plot.home.slice() })
+    if (plot.wants.ranges) plot.tell("range", [])
+    else Plotly.relayout(plot, { "xaxis.range": plot.home.slice() })
+  })
+  plot.on("plotly_click", (click) => {
+    const point = click.points[0]
+    if (plot.wants.points && point) plot.tell("point", [point.x, point.y])
   })
 }
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   let plot = parentElement.querySelector(".plot")
   if (!plot) {
     plot = document.createElement("div")
@@ -62,19 +70,25 @@ export default function ({ data, parentElement }) {
   }
   const figure = JSON.parse(data.figure)
   plot.style.height = `${figure.layout.height}px`
-  plot.setAttribute("role", "img")
+  plot.setAttribute("role", "figure")
   plot.setAttribute("aria-label", data.alt)
+  plot.wants = { ranges: data.ranges, points: data.points }
+  plot.tell = setTriggerValue
   const configuration = { responsive: false, displaylogo: false, displayModeBar: "hover", doubleClick: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "pan2d", "toImage"] }
   let gone = false
   const draw = () => load(data.source).then((Plotly) => {
     if (gone) return
+    if (plot._dragging) { // a tick must not take the chart away from under the hand
+      setTimeout(draw, 100)
+      return
+    }
     const layout = themed(figure.layout, parentElement)
     const ticks = Math.max(2, Math.floor((plot.offsetWidth - 80) / 62))
     layout.xaxis.nticks = Math.min(layout.xaxis.nticks || ticks, ticks)
     if (plot.zoomed) layout.xaxis.range = plot.layout.xaxis.range.slice()
     plot.home = figure.layout.xaxis.range
-    Plotly.react(plot, figure.data, layout, configuration).then(() => watchZoom(Plotly, plot))
+    Plotly.react(plot, figure.data, layout, configuration).then(() => watch(Plotly, plot))
   })
   draw()
   const observer = new ResizeObserver(() => {

@@ -15,6 +15,7 @@ from dashboard import state, statements
 from dashboard.components.ddl_list import as_row
 from dashboard.components.disable_dialog import disable_dialog
 from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.components.permission import permitted
 from dashboard.components.problem import escaped
 from dashboard.components.statement_box import statement_box
 from dashboard.dialogs import open_dialog
@@ -123,8 +124,8 @@ def _second(view: DatabaseView, old: CaptureInstance, changes: Sequence[SchemaCh
         type="primary",
         icon=":material/add:",
         key="s_create",
-        disabled=bool(problem) or not chosen,
         on_click=partial(_create, view.name, old, call),
+        **permitted("enable_table", disabled=bool(problem) or not chosen),
     )
 
 
@@ -133,8 +134,10 @@ def _key(view: DatabaseView, old: CaptureInstance) -> str:
 
 
 def _create(database: str, old: CaptureInstance, call: EnableTable) -> None:
+    engine = state.engine()
+
     def work(operation: object) -> object:
-        outcomes = enable_all(state.engine(), database, [call], False, operation)  # type: ignore[arg-type]
+        outcomes = enable_all(engine, database, [call], False, operation)  # type: ignore[arg-type]
         state.changed()
         return outcomes
 
@@ -223,7 +226,7 @@ def _drop_button(view: DatabaseView, instance: CaptureInstance, disabled: bool) 
         f"Drop {instance.capture_instance}",
         icon=":material/delete:",
         key=f"s_drop_{instance.object_id}",
-        disabled=disabled,
         on_click=open_dialog,
+        **permitted("disable_table", disabled=disabled),
         args=(disable_dialog, instance, len(view.instances) == 1),
     )

@@ -8,14 +8,43 @@ from dashboard import format as fmt
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 
+LOOK = 0.5
+"""Seconds between two looks at what runs."""
+AT_ONCE = 0.15
+"""Seconds a redraw waits for an answer itself, before it shows progress."""
+
 
 def operation_progress(operation: Operation, key: str) -> None:
-    """The line while it runs: step, time, tasks done, Cancel."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        step = operation.steps[-1] if operation.steps else "waiting"
-        text = f"{operation.title}: {step} · {fmt.duration(round(operation.seconds, 1))}"
-        st.progress(min(1.0, operation.fraction or 0.0), text=text, width="stretch")
-        st.button("Cancel", icon=":material/close:", key=f"{key}_cancel", on_click=operation.cancel)
+    """The line while it runs: step, time, tasks done, Cancel. Draws the page anew once it has ended."""
+
+    def line() -> None:
+        if not operation.is_active:
+            st.rerun(scope="app")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            step = operation.steps[-1] if operation.steps else "waiting"
+            text = f"{operation.title}: {step} · {fmt.duration(round(operation.seconds, 1))}"
+            st.progress(min(1.0, operation.fraction or 0.0), text=text, width="stretch")
+            st.button("Cancel", icon=":material/close:", key=f"{key}_cancel", on_click=operation.cancel)
+
+    st.fragment(line, run_every=LOOK)()
+
+
+def follow_operation(operation: Operation) -> None:
+    """Draws the page anew once it has ended: at ticks of its own, the page's may be paused."""
+
+    def look() -> None:
+        if not operation.is_active:
+            st.rerun(scope="app")
+
+    st.fragment(look, run_every=LOOK)()
+
+
+def is_answered(operation: Operation, key: str) -> bool:
+    """Whether there is a result to show. Otherwise draws how far it is, or why there is none."""
+    if not operation.wait(AT_ONCE):
+        operation_progress(operation, key)
+        return False
+    return not operation_failure(operation)
 
 
 def operation_failure(operation: Operation) -> bool:

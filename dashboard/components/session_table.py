@@ -63,6 +63,7 @@ def _row(session: ScanSession) -> dict[str, object]:
         row[name] = fmt.clock(getattr(session, name), now, zone, viewer.local)
     if session.end_time is None and session.session_id:
         row["end_time"] = "active"
+    row["end_lsn"] = session.end_lsn or fmt.NULL
     return row
 
 

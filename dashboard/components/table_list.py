@@ -9,6 +9,8 @@ from dashboard import format as fmt
 from dashboard import glossary, reading, state
 from dashboard.components.disable_dialog import disable_dialog
 from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.components.permission import permitted
+from dashboard.components.row_table import row_table
 from dashboard.dialogs import open_dialog
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import OPERATIONS, table_height
@@ -30,23 +32,10 @@ def instance_table(view: DatabaseView) -> CaptureInstance | None:
             "role": [i.role_name or "none" for i in ordered],
         }
     )
-    event = st.dataframe(
-        frame,
-        hide_index=True,
-        key="t_list",
-        on_select="rerun",
-        selection_mode="single-row",
-        height=table_height(len(ordered), 14),
-        column_config={
-            "source table": st.column_config.TextColumn(width=200),
-            "capture instance": st.column_config.TextColumn(width=210),
-        },
-        alt="Capture instances",
-    )
-    rows = event["selection"]["rows"]
-    if rows and rows[0] < len(ordered):
-        return ordered[rows[0]]
-    return ordered[0] if ordered else None
+    widths = {"source table": 200, "capture instance": 210}
+    columns = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
+    row = row_table(frame, "t_list", "Capture instances", 14, columns)
+    return ordered[row or 0] if ordered else None
 
 
 def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> None:
@@ -74,6 +63,7 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
                 key="t_disable",
                 on_click=open_dialog,
                 args=(disable_dialog, instance, len(view.instances) == 1),
+                **permitted("disable_table"),
             )
 
 
@@ -126,24 +116,21 @@ def _rows(view: DatabaseView, instance: CaptureInstance) -> None:
         st.caption("Nothing was captured yet.")
         return
     key = f"rows:{view.name}:{instance.object_id}:{high}"
-    operations = state.operations()
+    operations, engine = state.operations(), state.engine()
     shown = st.session_state.get("t_rows")
     if shown is None or not shown.startswith(f"rows:{view.name}:{instance.object_id}:"):
         st.session_state["t_rows"] = shown = key
     operation = operations.get(shown) or operations.submit(
-        shown, "Counting rows", lambda work: reading.count_by_operation(state.engine(), instance, work)
+        shown, "Counting rows", lambda work: reading.count_by_operation(engine, instance, work)
     )
 
-    def body() -> None:
-        if operation.is_active:
-            operation_progress(operation, "t_rows")
-        elif not operation_failure(operation):
-            counts = operation.result
-            rows = [
-                {"operation": look.label, "rows": fmt.number(counts.get(code, 0))}
-                for code, look in OPERATIONS.items()
-            ][:4]
-            st.table([*rows, {"operation": "all", "rows": fmt.number(sum(counts.values()))}], hide_index=True)
-            st.caption(f"counted {fmt.ago(operation.finished, state.now())}; an update has two rows")
-
-    st.fragment(body, run_every=0.5 if operation.is_active else None)()
+    if operation.is_active:
+        operation_progress(operation, "t_rows")
+    elif not operation_failure(operation):
+        counts = operation.result
+        rows = [
+            {"operation": look.label, "rows": fmt.number(counts.get(code, 0))}
+            for code, look in OPERATIONS.items()
+        ][:4]
+        st.table([*rows, {"operation": "all", "rows": fmt.number(sum(counts.values()))}], hide_index=True)
+        st.caption(f"counted {fmt.ago(operation.finished, state.now())}; an update has two rows")

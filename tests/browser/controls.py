@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Position, TimeoutError, expect
+
+SOON = 20_000
+"""Milliseconds after which a click whose effect has not begun was beside its aim."""
 
 
 def expect_settled(page: Page) -> None:
@@ -14,6 +17,16 @@ def expect_settled(page: Page) -> None:
 def button(within: Page | Locator, name: str) -> Locator:
     """The button of exactly that name."""
     return within.get_by_role("button", name=name, exact=True)
+
+
+def press(target: Locator, effect: Locator, position: Position | None = None) -> None:
+    """Clicks; once more, as a user would, when a redraw has moved the target from under the pointer."""
+    target.click(position=position)
+    try:
+        effect.wait_for(timeout=SOON)
+    except TimeoutError:
+        target.click(position=position)
+    expect(effect).to_be_visible()
 
 
 def confirm(page: Page, name: str) -> None:

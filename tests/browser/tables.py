@@ -12,8 +12,8 @@ from dashboard.theme import ROW_HEIGHT
 
 
 def table(page: Page) -> Locator:
-    """The first table of the page."""
-    return page.locator("[data-testid=stDataFrame]").first
+    """The first table of the page, but for the one of all databases."""
+    return page.locator("[data-testid=stDataFrame]:not(.st-key-o_fleet *)").first
 
 
 def rows(page: Page) -> Locator:

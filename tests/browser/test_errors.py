@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, RunningHome
 from tests.browser.controls import button
+from tests.browser.running import RunningHome
 
 pytestmark = pytest.mark.browser
 
@@ -17,13 +17,9 @@ pytestmark = pytest.mark.browser
 def test_a_forced_error_shows_its_phase_and_lsn_and_leads_to_the_changes_before_it(
     open_page: Callable[..., Page], running_home: RunningHome
 ) -> None:
-    with psycopg.connect(running_home.dsn(DEMO), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE broken")
-    dsn = running_home.dsn(DEMO).replace(f"/{DEMO}", "/broken", 1)
-    running_home.run("connect", "broken", dsn)
+    dsn = running_home.new_source("broken", "CREATE TABLE word (id int PRIMARY KEY, v text)")
+    running_home.run("enable", "-d", "broken", "public.word")
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE word (id int PRIMARY KEY, v text)")
-        running_home.run("enable", "-d", "broken", "public.word")
         connection.execute("INSERT INTO word VALUES (1, 'no number')")
         running_home.sync("broken")
         connection.execute("ALTER TABLE word ALTER v TYPE int USING length(v)")

@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from engine.engine import Engine
 from engine.settings import Settings
-from tests.browser.conftest import DEMO, RunningHome
-from tests.browser.controls import button, confirm, dismiss, expect_settled
+from tests.browser.charts import click_point
+from tests.browser.controls import button, confirm, dismiss, expect_settled, press
+from tests.browser.running import DEMO, RunningHome
 from tests.browser.tables import cells, expect_row_count, rows, select, table, texts
 
 pytestmark = pytest.mark.browser
@@ -31,8 +32,13 @@ UPDATE = 'UPDATE "HumanResources"."Department" SET "GroupName" = \'{}\' WHERE "D
         ("/tables", "Enable tables"),
         ("/changes", "newest first"),
         ("/capture", "Scan sessions"),
+        ("/cleanup", "Work out again"),
+        ("/collector", "Collected into"),
+        ("/history", "Compare with"),
         ("/errors", "No errors of demo"),
         ("/console", "Statements mean database"),
+        ("/activity", "Everything that changes something"),
+        ("/settings", "Users and roles"),
         ("/schema", "Every instance captures its table as it is"),
     ],
 )
@@ -53,6 +59,38 @@ def test_the_overview_says_healthy_and_shows_the_newest_change(
     expect(rows(page).filter(has_text="Overview Test").first).to_be_attached()
 
 
+def test_on_a_telephone_the_verdict_is_seen_first_and_nothing_lies_beside_the_screen(
+    open_page: OpenPage,
+) -> None:
+    page = open_page("/?live=paused", width=390, height=844)
+    verdict = page.get_by_role("heading", level=2).first
+    expect(verdict).to_contain_text(re.compile("Healthy|Attention|Failing"))
+    expect(verdict).to_be_in_viewport(ratio=1)
+    first = page.get_by_test_id("stMetric").first.bounding_box()
+    seen = verdict.bounding_box()
+    assert first is not None
+    assert seen is not None
+    assert seen["y"] < first["y"]
+    expect(page.locator(".plot .main-svg").first).to_be_attached()
+    widths = "document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth"
+    page.wait_for_function(f"document.documentElement.scrollWidth <= window.innerWidth && {widths}")
+
+
+def test_two_browsers_have_filters_of_their_own_over_the_same_state(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    running_home.execute(UPDATE.format("Two", 8))
+    ours = open_page("/changes?c_ci=HumanResources_Department&c_op=update")
+    theirs = open_page("/changes?c_ci=HumanResources_Department&c_key=8")
+    expect(ours.get_by_text("operation update")).to_be_visible()
+    expect(theirs.get_by_text("key 8")).to_be_visible()
+    running_home.execute(UPDATE.format("Both see it", 8))
+    for page in (ours, theirs):
+        button(page, "Newer changes").click()
+        expect(rows(page).first).to_contain_text("Both see it")
+    expect(theirs.get_by_text("operation update")).to_have_count(0)
+
+
 def test_an_update_shows_old_and_new_and_its_bits(open_page: OpenPage, running_home: RunningHome) -> None:
     running_home.execute(UPDATE.format("Before", 2), UPDATE.format("After", 2))
     page = open_page("/changes?c_ci=HumanResources_Department")
@@ -62,6 +100,37 @@ def test_an_update_shows_old_and_new_and_its_bits(open_page: OpenPage, running_h
     select(page, newest)
     page.get_by_role("tab", name="Mask").click()
     expect(page.get_by_text("0x04")).to_be_visible()
+
+
+def test_a_change_leads_to_its_transaction_and_to_what_else_befell_its_row(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    together = [UPDATE.format("Second", 9), UPDATE.format("Beside it", 10)]
+    running_home.execute(UPDATE.format("First", 9), "; ".join(["BEGIN", *together, "COMMIT"]))
+    page = open_page("/changes?c_ci=HumanResources_Department&live=paused")
+    expect(rows(page).first).to_contain_text("Beside it")
+    select(page, rows(page).nth(1))
+    page.get_by_role("tab", name="Transaction").click()
+    order = page.get_by_role("figure", name="A transaction of 2 changes in engine order")
+    expect(order.locator(".main-svg").first).to_be_attached()
+    expect(page.get_by_text(re.compile(r"committed .* → captured .*\(\+"))).to_be_visible()
+    page.get_by_role("tab", name="Row").click()
+    drawer = page.locator(".st-key-drawer")
+    expect(drawer.get_by_text(re.compile("changes? of this row in the validity"))).to_be_visible()
+    expect(drawer.locator("tbody [role=row]").nth(1)).to_contain_text("First")
+    press(button(page, "Show only this row"), page.get_by_text("key DepartmentID=9"))
+    expect(cells(rows(page).nth(1)).get_by_text("→ First")).to_be_attached()
+
+
+def test_the_mask_matrix_shows_the_bits_and_opens_a_change(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    running_home.execute(UPDATE.format("Masked", 11))
+    page = open_page("/changes?c_ci=HumanResources_Department&c_view=Mask%20matrix&live=paused")
+    matrix = page.get_by_role("figure", name=re.compile("Masks of .* changes; of the updates set: GroupName"))
+    expect(matrix.locator(".main-svg").first).to_be_attached()
+    click_point(matrix, 1)
+    expect(page.locator(".st-key-drawer").get_by_text("Masked").first).to_be_visible()
 
 
 def test_a_bad_range_warns_before_the_query_and_can_be_clamped(
@@ -106,6 +175,12 @@ def test_a_download_has_a_line_for_each_row(
     codes = [line["__$operation"] for line in lines]
     assert set(codes) <= {"1", "2", "3", "4"}
     expect_row_count(page, len(lines) - codes.count("3"))  # an update is one row on the page
+    with page.expect_download() as download:
+        button(page, "Parquet").click()
+    download.value.save_as(tmp_path / "changes.parquet")
+    assert pq.read_table(tmp_path / "changes.parquet")["__$operation"].to_pylist() == [
+        int(code) for code in codes
+    ]
 
 
 def choose_table(page: Page, name: str) -> None:
@@ -196,9 +271,12 @@ def test_stop_and_start_and_a_parameter_that_waits_for_a_restart(
     type_number(page, "maxtrans", 700)
     button(page, "Save").click()
     expect(page.get_by_text("takes effect after restart").first).to_be_visible()
+    ceiling = page.get_by_role("figure", name=re.compile("^Captured transactions per second"))
+    expect(ceiling).to_have_accessible_name(re.compile("ceiling 1,000 tran/s"))
     button(page, "Restart now").click()
     confirm(page, "Restart")
     expect(page.get_by_text("takes effect after restart")).to_have_count(0)
+    expect(ceiling).to_have_accessible_name(re.compile("ceiling 1,400 tran/s"))
 
     button(page, "Stop").click()
     confirm(page, "Stop")
@@ -247,12 +325,7 @@ def test_a_dialog_that_ticks_pass_by_still_does_what_it_says(open_page: OpenPage
 def test_the_first_minute_from_a_new_database_to_its_first_change(
     open_page: OpenPage, running_home: RunningHome
 ) -> None:
-    with psycopg.connect(running_home.dsn(DEMO), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE fresh")
-    dsn = running_home.dsn(DEMO).replace(f"/{DEMO}", "/fresh", 1)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE visit (id int PRIMARY KEY, guest text)")
-    running_home.run("connect", "fresh", dsn)
+    running_home.new_source("fresh", "CREATE TABLE visit (id int PRIMARY KEY, guest text)")
 
     page = open_page("/?db=fresh&live=2s")
     button(page, "Capture all tables").click()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import psycopg
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, RunningHome
 from tests.browser.controls import button, confirm
+from tests.browser.running import RunningHome
 from tests.browser.tables import expect_row_count, rows
 
 pytestmark = pytest.mark.browser
@@ -32,12 +31,7 @@ def results(home: RunningHome, script: str) -> list[list[dict[str, object]]]:
 def test_an_added_column_is_listed_and_the_wizard_ends_with_one_instance_and_no_lost_change(
     open_page: Callable[..., Page], running_home: RunningHome
 ) -> None:
-    with psycopg.connect(running_home.dsn(DEMO), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE moving")
-    dsn = running_home.dsn(DEMO).replace(f"/{DEMO}", "/moving", 1)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
-    running_home.run("connect", "moving", dsn)
+    running_home.new_source("moving", "CREATE TABLE item (id int PRIMARY KEY)")
     running_home.run("enable", "-d", "moving", "public.item")
     running_home.run("client", "register", "warehouse", "-d", "moving", "-c", "public_item")
     added = "ALTER TABLE item ADD COLUMN colour text"

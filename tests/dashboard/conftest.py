@@ -16,7 +16,7 @@ from engine.engine import Engine
 from engine.runtime.home import Home
 
 APP = Path(__file__).parents[2] / "dashboard" / "app.py"
-PAGES = ("overview", "tables", "changes", "capture", "schema", "errors")
+PAGES = ("overview", "tables", "changes", "capture", "cleanup", "collector", "history", "schema", "errors")
 PATIENCE = 120
 """Seconds a run may take at most: the machine may be busy."""
 
@@ -24,8 +24,11 @@ PATIENCE = 120
 class Dashboard:
     """One viewer of the app: each page as it is drawn now, and what it says."""
 
-    def __init__(self) -> None:
-        self.test = AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
+    def __init__(self, **address: str) -> None:
+        self.test = AppTest.from_file(str(APP), default_timeout=PATIENCE)
+        for name, value in address.items():
+            self.test.query_params[name] = value
+        self.test.run()
 
     def open(self, page: str) -> None:
         """Goes to a page of ``pages/``."""
@@ -37,6 +40,12 @@ class Dashboard:
         state.changed()
         self.test.run()
         assert not self.test.exception
+
+    def wait(self) -> None:
+        """Draws the page again once all that it had begun in the background has ended."""
+        for operation in tuple(state.all_operations()._operations.values()):
+            assert operation.wait(PATIENCE)
+        self.run()
 
     def click(self, key: str) -> None:
         """Clicks a button by its key or, in a form, its label."""
@@ -70,9 +79,9 @@ def engine(control_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     control.migrate()
     control.close()
     st.cache_resource.clear()
-    yield state.engine()
+    yield state.home_engine()
     state.feed().close()
-    state.engine().close()
+    state.home_engine().close()
     st.cache_resource.clear()
 
 
@@ -92,3 +101,12 @@ def connect(engine: Engine, source_dsn: str) -> Callable[[str], str]:
         return "hr"
 
     return connected
+
+
+@pytest.fixture
+def tracked(engine: Engine, connect: Callable[[str], str]) -> str:
+    """A database with a tracked table; no agent has read its log yet."""
+    name = connect("CREATE TABLE department (id int PRIMARY KEY, name text)")
+    engine.enable_db(name)
+    engine.enable_table(name, "public", "department", role_name=None)
+    return name

@@ -121,3 +121,33 @@ def test_back_in_the_wizard_keeps_what_was_entered(tracked: str, dashboard: Dash
     dashboard.click("wizard_next")
     for argument in ("@capture_instance = N'rooms'", "@role_name = N'readers'", "@index_name = N'room_name"):
         assert argument in dashboard.code
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("now-3h … now-2h", ""),
+        ("yesterday", "'yesterday' is not a time"),
+        ("now-3d", "what was before is on the page History"),
+    ],
+)
+def test_a_range_that_charts_cannot_span_is_said(tracked: str, typed: str, said: str) -> None:
+    dashboard = Dashboard(range=typed)
+    dashboard.open("capture")
+    assert said in dashboard.text
+    assert ("Charts show the last 15m" in dashboard.text) == bool(said)
+
+
+def test_a_page_has_the_controls_that_mean_something_there(tracked: str, dashboard: Dashboard) -> None:
+    found = {}
+    for page in ("capture", "history", "changes", "collector", "settings", "learn"):
+        dashboard.open(page)
+        found[page] = {box.key for box in dashboard.test.selectbox} & {"db", "range", "tz", "live"}
+    assert found == {
+        "capture": {"db", "range", "tz", "live"},
+        "history": {"db", "tz", "live"},
+        "changes": {"db", "tz", "live"},
+        "collector": {"range", "tz", "live"},
+        "settings": {"live"},
+        "learn": {"db", "live"},
+    }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from dashboard import theme
+from dashboard.changes import fold
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.empty_scans import empty_scans_chart
+from dashboard.charts.lane import Bookmark, Lane
 from dashboard.charts.latency import latency_chart
+from dashboard.charts.mask_matrix import mask_matrix
 from dashboard.charts.range_bar import Endpoint, range_bar
 from dashboard.charts.throughput import transactions_chart
-from dashboard.charts.validity import Lane, validity_chart
+from dashboard.charts.transaction import transaction_chart
+from dashboard.charts.validity import validity_chart
 from dashboard.sessions import Bucket, EmptyRun, latencies
 from tests.dashboard.test_sessions import scan
 
@@ -72,9 +78,55 @@ def test_validity_has_a_lane_for_each_instance_and_a_tail_to_now() -> None:
     now = NOON + timedelta(minutes=30)
     chart = validity_chart([lane("a", "dbo.A", NOON), lane("new", "dbo.B", None)], HOUR, now)
     valid, quiet, tail = chart.figure.data
-    assert list(valid.y) == ["a"]
+    assert [chart.figure.layout.yaxis.ticktext[place] for place in valid.y] == ["a"]
     assert [bar.x[0] / 60000 for bar in (valid, quiet, tail)] == [20, 9, 1]
     assert "not established yet" in chart.alt
+
+
+def marked(*bookmarks: Bookmark, **cleanup: object) -> Lane:
+    return replace(lane("a", "dbo.A", NOON), bookmarks=bookmarks, **cleanup)  # type: ignore[arg-type]
+
+
+def test_cleanup_is_a_dashed_and_a_dotted_line_across_the_lane_and_the_key_says_so() -> None:
+    after = NOON + timedelta(minutes=5)
+    held = marked(horizon=NOON + timedelta(minutes=10), low_after=after, waits_for="etl")
+    chart = validity_chart([held, lane("new", "dbo.B", None)], HOUR, NOON + timedelta(minutes=30))
+    traces = {trace.name: trace for trace in chart.figure.data}
+    horizon, dotted = traces["retention horizon"], traces["low after cleanup"]
+    assert (horizon.line.dash, dotted.line.dash) == ("dash", "dot")
+    assert (set(horizon.x), set(dotted.x)) == ({"2026-11-21 12:10:00.000", None}, {HOUR.at(after), None})
+    place = list(chart.figure.layout.yaxis.ticktext).index("a")
+    assert [round(y - place, 2) for y in dotted.y if y is not None] == [-0.42, 0, 0.42]
+    assert dotted.customdata[0].endswith("from 2026-11-21 12:05:00.000 UTC: it waits for client etl")
+    key = chart.figure.layout.annotations[0].text
+    assert "retention horizon" in key
+    assert "client" not in key.replace("waits for client", "")
+    assert "after cleanup from 25 m 00 s ago, cleanup waits for client etl" in chart.alt
+    assert chart.table["retention horizon"].tolist() == ["2026-11-21 12:10:00.000 UTC", "—"]
+    assert chart.table["cleanup waits for"].tolist() == ["etl", "—"]
+
+
+def test_how_far_clients_have_come_is_marked_and_one_that_cleanup_has_passed_apart() -> None:
+    reader = Bookmark("etl", "0x05", NOON + timedelta(minutes=5))
+    lost = Bookmark("<late>", "0x00", NOON, is_behind=True, is_silent=True)
+    chart = validity_chart([marked(reader, lost)], HOUR, NOON + timedelta(minutes=30))
+    *_, fine, failing = chart.figure.data
+    assert (fine.name, list(fine.x)) == ("client", ["2026-11-21 12:05:00.000"])
+    assert (failing.name, failing.marker.color) == ("client left behind", theme.FAILING)
+    assert failing.marker.symbol != fine.marker.symbol
+    assert "&lt;late&gt;" in failing.customdata[0]
+    assert "the next cleanup drops it" in failing.customdata[0]
+    assert "client left behind" in chart.figure.layout.annotations[0].text
+    assert "client etl at 25 m 00 s ago, client <late> left behind at 30 m 00 s ago" in chart.alt
+    [clients] = chart.table["clients"]
+    assert clients.startswith("etl 2026-11-21 12:05:00.000 UTC 0x05; <late> ")
+
+
+def test_what_lies_outside_the_range_is_not_drawn_but_told() -> None:
+    past = NOON - timedelta(days=1)
+    chart = validity_chart([marked(Bookmark("etl", "0x05", past), horizon=past, low_after=past)], HOUR, NOON)
+    assert {trace.type for trace in chart.figure.data} == {"bar"}
+    assert chart.table["clients"].tolist() != ["—"]
 
 
 def test_two_instances_of_a_table_show_where_it_is_safe_to_switch() -> None:
@@ -114,3 +166,45 @@ def test_an_instance_without_a_low_watermark_has_its_lane() -> None:
     figure = validity_chart([lane("new", "dbo.B", None)], HOUR, NOON).figure
     assert list(figure.layout.yaxis.ticktext) == ["new"]
     assert "not established yet" in [note.text[:19] for note in figure.layout.annotations]
+
+
+def changes(*told: tuple[int, int, bytes | None], instance: str = "dbo_t") -> list:
+    """Changes by (operation, seqval, mask); columns a and b."""
+    rows = [
+        {"__$start_lsn": "0x01", "__$seqval": f"0x{seqval:02}", "__$operation": operation}
+        | {"__$update_mask": mask, "a": seqval, "b": -seqval}
+        for operation, seqval, mask in told
+    ]
+    return fold(rows, instance, ["a", "b"])
+
+
+def test_the_mask_matrix_fills_the_bits_of_updates_and_leaves_the_others_hollow() -> None:
+    shown = changes((4, 9, b"\x02"), (3, 9, b"\x02"), (4, 8, b"\x03"), (3, 8, b"\x03"), (2, 7, b"\x03"))
+    shares, filled, hollow = mask_matrix(shown, ["a", "b"]).figure.data
+    assert list(shares.y) == [0.5, 1.0]
+    assert list(zip(filled.x, filled.y, strict=True)) == [(2, 0), (1, 1), (2, 1)]
+    assert list(zip(hollow.x, hollow.y, strict=True)) == [(1, 2), (2, 2)]
+    assert (filled.marker.symbol, hollow.marker.symbol) == ("square", "square-open")
+    assert "b 100%, a 50%" in mask_matrix(shown, ["a", "b"]).alt
+
+
+def test_a_matrix_without_masks_says_so() -> None:
+    chart = mask_matrix(changes((5, 1, None)), ["a", "b"])
+    assert chart.figure.layout.annotations[0].text == "This query returns no mask (NULL)"
+    assert chart.table["share of updates"].isna().all()
+
+
+def test_a_transaction_has_its_changes_in_order_and_a_lane_for_each_instance() -> None:
+    order = [
+        *changes((2, 1, b"\x03")),
+        *changes((1, 2, b"\x03"), instance="dbo_u"),
+        *changes((2, 3, b"\x03")),
+    ]
+    chart = transaction_chart(order, shown=1)
+    [points] = chart.figure.data
+    assert list(points.x) == [1, 2, 3]
+    assert list(points.y) == [0, 1, 0]
+    assert list(points.marker.symbol) == ["cross", "x", "cross"]
+    assert list(points.marker.line.width) == [0, 3, 0]
+    assert list(chart.figure.layout.yaxis.ticktext) == ["dbo_t", "dbo_u"]
+    assert chart.alt == "A transaction of 3 changes in engine order: 2 of dbo_t, 1 of dbo_u."

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.error_groups import grouped, lsn_of, phase_text, place_of
 from engine.control import ControlDatabase
-from engine.engine import Engine
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError
 from tests.dashboard.conftest import Dashboard
@@ -58,15 +55,6 @@ def test_the_place_of_an_error_is_its_most_exact_lsn() -> None:
     assert place_of(an_error(start_lsn="0", begin_lsn=NONE)) is None
     assert phase_text(5) == "5 writing rows"
     assert phase_text(0) == "outside of a scan session"
-
-
-@pytest.fixture
-def tracked(engine: Engine, connect: Callable[[str], str]) -> str:
-    """A database with a tracked table; no agent has read its log yet."""
-    name = connect("CREATE TABLE department (id int PRIMARY KEY, name text)")
-    engine.enable_db(name)
-    engine.enable_table(name, "public", "department", role_name=None)
-    return name
 
 
 def test_without_errors_the_page_says_so(tracked: str, dashboard: Dashboard) -> None:

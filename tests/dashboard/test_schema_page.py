@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-
 from dashboard import state
 from engine.engine import Engine
 from tests.dashboard.conftest import PATIENCE, Dashboard
-
-
-@pytest.fixture
-def tracked(engine: Engine, connect: Callable[[str], str]) -> str:
-    """A database with a tracked table; no agent has read its log yet."""
-    name = connect("CREATE TABLE department (id int PRIMARY KEY, name text)")
-    engine.enable_db(name)
-    engine.enable_table(name, "public", "department", role_name=None)
-    return name
 
 
 def test_without_ddl_there_is_nothing_to_do(tracked: str, dashboard: Dashboard) -> None:
@@ -36,7 +23,7 @@ def test_a_second_instance_is_made_and_waited_for_by_whoever_looks(
     assert "@capture_instance = N'public_department_v2'" in dashboard.code
     dashboard.click("s_create")
     (first,) = (i for i in engine.help_change_data_capture("hr") if i.capture_instance == "public_department")
-    operation = state.operations().get(f"second:hr:{first.object_id}")
+    operation = state.all_operations().get(f"second:hr:{first.object_id}")
     assert operation is not None
     assert operation.wait(PATIENCE)
     names = {each.capture_instance for each in engine.help_change_data_capture("hr")}
@@ -55,7 +42,7 @@ def test_why_no_second_instance_was_made_is_said(tracked: str, dashboard: Dashbo
     dashboard.test.button("s_create").click()
     dashboard.test.run()
     (first, *_) = engine.help_change_data_capture("hr")
-    operation = state.operations().get(f"second:hr:{first.object_id}")
+    operation = state.all_operations().get(f"second:hr:{first.object_id}")
     assert operation is not None
     assert operation.wait(PATIENCE)
     assert operation.result[0].error.startswith("Msg 22962")

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard import sessions
 from engine.model.scan_session import ScanSession
@@ -97,3 +99,31 @@ def test_the_mean_of_the_last_minute() -> None:
     rows = [scan(n, n * 10 - 5, trans=100) for n in range(1, 7)]
     buckets = sessions.throughput(rows, NOON, NOON + timedelta(seconds=60), 10)
     assert sessions.recent_rate(buckets, 4) == pytest.approx(10.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.integers(0, 3)), max_size=12),
+    st.integers(0, 30),
+)
+def test_what_a_range_shows_needs_the_end_of_the_history_alone(
+    scans: list[tuple[int, int, int]], first: int
+) -> None:
+    rows, at = [], 0
+    for number, (pause, took, trans) in enumerate(scans, 1):
+        rows.append(scan(number, at + pause, took, trans, empty=0 if trans else 1))
+        at += pause + took
+    start, end = NOON + timedelta(seconds=10 * first), NOON + timedelta(seconds=600)
+    recent = sessions.reaching_into(rows, start)
+    assert sessions.throughput(recent, start, end, 10) == sessions.throughput(rows, start, end, 10)
+    assert sessions.latencies(recent, start, end, 10) == sessions.latencies(rows, start, end, 10)
+    assert sessions.empty_runs(recent, start) == sessions.empty_runs(rows, start)
+
+
+def test_a_commit_was_captured_when_the_scan_that_had_it_ended() -> None:
+    first = replace(scan(1, 0, trans=2), first_begin_cdc_lsn="0:10:0", last_commit_cdc_lsn="0:20:0")
+    later = replace(scan(2, 9, trans=1), first_begin_cdc_lsn="0:30:0", last_commit_cdc_lsn="0:40:0")
+    told = {
+        lsn: sessions.captured_at([later, first, scan(3, 20)], lsn)
+        for lsn in ("0:18:0", "0:40:0", "0:25:0", "")
+    }
+    assert told == {"0:18:0": first.end_time, "0:40:0": later.end_time, "0:25:0": None, "": None}

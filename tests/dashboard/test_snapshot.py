@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from dashboard.snapshot import SnapshotFeed
+from dashboard.snapshot import ATTENTION, SnapshotFeed
 from engine.engine import Engine
 from engine.errors import ControlUnreachable
+from tests.monitoring.sessions import a_session
 
 Connect = Callable[[str], str]
 
@@ -47,4 +49,29 @@ def test_without_a_new_picture_the_last_one_stays_with_the_reason(engine: Engine
     assert isinstance(old.failure, ControlUnreachable)
     away = False
     assert feed.refresh().failure is None
+    feed.close()
+
+
+def test_sessions_are_those_of_the_databases_that_somebody_looks_at(engine: Engine, tracked: str) -> None:
+    clock, control = Clock(), engine._control
+    feed = SnapshotFeed(lambda: engine, clock)
+
+    def scan() -> int:
+        number = control.sessions.begin(tracked, clock.now)
+        ended = replace(a_session(number), start_time=clock.now, end_time=clock.now)
+        control.sessions.save(tracked, ended)
+        return number
+
+    first = scan()
+    assert [view.history for view in feed.refresh().databases] == [()]
+    seen = feed.look_at(None)
+    assert seen is not None
+    assert [session.session_id for session in seen.history] == [first]
+    assert all(view.has_sessions for view in feed.current().databases)  # others need not read them again
+    second = scan()
+    [view] = feed.refresh().databases
+    assert {session.session_id for session in view.history} == {first, second}
+    clock.now += 2 * ATTENTION
+    [view] = feed.refresh().databases
+    assert not view.has_sessions
     feed.close()

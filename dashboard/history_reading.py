@@ -1,0 +1,92 @@
+"""Reading the history of a range through the engine, inside a background `Operation`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from dashboard.history import (
+    MEASURES,
+    Asked,
+    changes_by_table,
+    greatest,
+    not_yet,
+    series,
+)
+from dashboard.operations import Operation as Work
+from engine.engine import Engine
+from engine.model.collection import HistoryBreak
+from engine.model.job import RunOutcome
+
+LOG, SIZES = "cdc_slot_data", "cdc_table_size_data"
+TABLES = 20
+"""Lanes of the heat map, at most."""
+HELD = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One range, read: a value for each stretch by the measure's name, and where it is broken."""
+
+    asked: Asked
+    values: Mapping[str, Sequence[float | None]]
+    breaks: Sequence[HistoryBreak]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRead:
+    """What the page shows of a range; ``earlier`` where it is compared."""
+
+    period: Period
+    earlier: Period | None
+    tables: Mapping[str, Sequence[float | None]]
+
+
+def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
+    """Everything of a range. No Spark job where the lake's files can be read from here."""
+    taken = (run for run in engine.collection_runs(None, 20) if run.outcome is RunOutcome.SUCCEEDED)
+    newest = max((run.snapshot_time for run in taken), default=None)
+    if newest is None:
+        nothing: list[float | None] = [None] * len(asked.starts)
+        values = dict.fromkeys([*(measure.name for measure in MEASURES), HELD], nothing)
+        return HistoryRead(Period(asked, values, ()), None, {})
+    period = _period(engine, asked, newest, "", work)
+    earlier = None
+    if asked.back is not None:
+        before = replace(asked, start=asked.start - asked.back, end=asked.end - asked.back, back=None)
+        earlier = _period(engine, before, newest, " of the earlier period", work)
+    work.step("reading table sizes")
+    rows = _rows(engine.collected_rows(SIZES, asked.start, asked.end, asked.database))
+    return HistoryRead(period, earlier, changes_by_table(rows, asked, TABLES, period.breaks))
+
+
+def _period(engine: Engine, asked: Asked, newest: datetime, which: str, work: Work) -> Period:
+    """newest: when the last snapshot that counts was taken."""
+    work.step(f"reading sessions{which}")
+    points = engine.collected_series(asked.start, asked.end, asked.database, asked.step)
+    work.step(f"looking for gaps{which}")
+    breaks = engine.collection_breaks(asked.start, asked.end, asked.database)
+    ahead = not_yet(asked, newest)
+    unknown = breaks if ahead is None else [*breaks, ahead]
+    values = {measure.name: series(measure, points, asked, unknown) for measure in MEASURES}
+    work.step(f"reading the log held{which}")
+    log = _rows(engine.collected_rows(LOG, asked.start, asked.end, asked.database))
+    return Period(asked, values | {HELD: greatest(log, "retained_bytes", asked)}, breaks)
+
+
+def _rows(table: pa.Table | None) -> list[dict[str, Any]]:
+    if table is None:
+        return []
+    wanted = [
+        name
+        for name in ("snapshot_time", "retained_bytes", "capture_instance", "row_count")
+        if name in table.column_names
+    ]
+    rows: list[dict[str, Any]] = table.select(wanted).to_pylist()
+    for row in rows:
+        row["snapshot_time"] = row["snapshot_time"].astimezone(UTC)
+    return rows
