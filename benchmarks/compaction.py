@@ -72,7 +72,7 @@ def _measure(
 
         def by_files(low: Lsn = low) -> int:
             found = change_files(lake, instance, False, low, high, high, ALL)
-            return sum(batch.num_rows for share in range(found.shares) for batch in found.rows(share))
+            return sum(batch.num_rows for batch in found.rows())
 
         rows = (files - first + 1) * ROWS_A_FILE
         assert by_spark() == by_files() == rows

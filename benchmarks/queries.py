@@ -182,15 +182,20 @@ def made(spark: SparkSession, lake: Lake, name: str, rows: int) -> Table:
     publisher, path = Publisher(spark, fsync=False), lake.change_table("bench", name)
     publisher.create(path, change_table_schema(instance))
     for first in range(0, rows, ROWS_AN_APPEND):
-        publisher.append([_append(path, instance, first, min(first + ROWS_AN_APPEND, rows), rows)])
+        publisher.append([append_of(path, instance, first, min(first + ROWS_AN_APPEND, rows), rows)])
     publisher.maintain(path)
     return Table(lake, instance, rows)
 
 
-def _append(path: str, instance: CaptureInstance, first: int, end: int, rows: int) -> Append:
-    """Rows first … end: pairs of an update's old and new row."""
+def append_of(
+    path: str, instance: CaptureInstance, first: int, end: int, rows: int, start: int = 0, step: int = 1
+) -> Append:
+    """Rows first … end: pairs of an update's old and new row. Commits stand ``step`` apart from ``start`` on.
+
+    The instance's columns are those of `_COLUMNS`.
+    """
     number = np.arange(first, end)
-    commits = (number // ROWS_A_COMMIT).astype(np.uint64)
+    commits = (start + number // ROWS_A_COMMIT * step).astype(np.uint64)
     commands = (number % ROWS_A_COMMIT // 2 + 1).astype(np.int32)
     ids = (number // 2) % max(rows // 2 // CHANGES_A_KEY, 1)
     count = len(number)
