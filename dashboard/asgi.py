@@ -13,15 +13,20 @@ from pathlib import Path
 
 import plotly
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dashboard import state
+from dashboard import late_reruns, state
 from dashboard.components.live_plot import PLOTLY_ROUTE
 from dashboard.components.sql_editor import CODEMIRROR, codemirror_route
 from dashboard.console import FORMATS
+from dashboard.identity import LoopbackOnly
 from engine.engine import Engine
+from engine.errors import CdcError
+from engine.runtime.login import login_secrets
+from engine.settings import Settings
 
 AGENT_STARTS = 10.0
 """Seconds that are left to the agent, which starts at the same time and is waited for."""
@@ -64,6 +69,10 @@ async def console_result(request: Request) -> Response:
     result = state.consoles().result(given["token"], given["mark"], given["number"])
     if result is None or given["form"] not in FORMATS:
         return JSONResponse({"error": "This result is gone: run the query again."}, status_code=404)
+    try:
+        await asyncio.to_thread(state.consoles().begin_download, given["token"])
+    except CdcError as refused:
+        return JSONResponse({"error": refused.line()}, status_code=403)
     name = f"result-{given['number'] + 1}.{given['form']}"
     return StreamingResponse(
         result.lines(given["form"]),
@@ -87,9 +96,12 @@ async def _load() -> None:
     await asyncio.to_thread(Engine.prepare_queries)
 
 
+late_reruns.install()
 app = st.App(
     Path(__file__).with_name("app.py"),
+    secrets=login_secrets(Settings().home),
     lifespan=warm,
+    middleware=[Middleware(LoopbackOnly)],
     routes=[
         Route("/api/health", health),
         Route(PLOTLY_ROUTE, plotly_script),
