@@ -7,6 +7,7 @@ viewer's choices (database, range, zone, live) are in the URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import wraps
@@ -37,6 +38,8 @@ INTERVALS = {"2s": 2.0, "5s": 5.0, "10s": 10.0, "30s": 30.0, "paused": None}
 CONSOLES_AT_ONCE = 8
 """Scripts that run at the same time; more wait."""
 DEFAULT_INTERVAL = "5s"
+SOON = 0.5
+"""Seconds between two looks at what is awaited."""
 DEFAULT_RANGE = "15m"
 RANGE = RangePicker("range", RANGES, DEFAULT_RANGE)
 """The header's range."""
@@ -224,13 +227,29 @@ def selected() -> DatabaseView | None:
     return feed().look_at(viewer().database)
 
 
+class _Part:
+    """A part of a page with a timer, while it is drawn."""
+
+    def __init__(self) -> None:
+        self.is_awaited = False
+
+
+_PART: ContextVar[_Part | None] = ContextVar("part", default=None)
+_HASTE = "parts_in_haste"
+
+
 def live(body: Callable[[], None], at_once: bool = False) -> None:
     """Draws ``body`` now and again at the viewer's interval (at most three of these on a page).
 
-    ``at_once``: something is being read that should show as soon as it is there.
+    ``at_once``: something is being read that should show as soon as it is there. What is found out only
+    while the body is drawn is told by `look_soon`: no timer of its own runs inside a part with a timer,
+    because a redraw of the outer one would leave what the inner one has just drawn without its place.
     """
 
     drawn = RANGE.chosen
+    part = f"{body.__module__}.{body.__qualname__}"
+    in_haste: set[str] = st.session_state.setdefault(_HASTE, set())
+    is_hurried = part in in_haste
 
     @wraps(body)  # the fragment is known by the body's name
     def tick() -> None:
@@ -239,9 +258,30 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
             st.rerun(scope="app")  # a chart was dragged: the header shows it
         if not _may_stay():
             st.rerun(scope="app")  # it says why
-        body()
+        if _is_awaited(body) != is_hurried and (is_hurried or not at_once):
+            in_haste.symmetric_difference_update({part})
+            st.rerun(scope="app")  # a timer's interval can be changed from without alone
 
-    st.fragment(tick, run_every=0.5 if at_once else viewer().interval)()
+    st.fragment(tick, run_every=SOON if at_once or is_hurried else viewer().interval)()
+
+
+def _is_awaited(body: Callable[[], None]) -> bool:
+    """Draws the body of a part; whether it waits for something."""
+    part = _Part()
+    token = _PART.set(part)
+    try:
+        body()
+    finally:
+        _PART.reset(token)
+    return part.is_awaited
+
+
+def look_soon() -> bool:
+    """In a part with a timer: something is awaited, the next look comes soon. False: there is no timer."""
+    part = _PART.get()
+    if part is not None:
+        part.is_awaited = True
+    return part is not None
 
 
 def changed() -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.enable_wizard import open_wizard, show_outcomes
-from dashboard.components.operation_box import operation_failure
+from dashboard.components.operation_box import awaited, operation_failure
 from dashboard.components.permission import permitted, say_missing
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.enabling import Outcome, default_choice, enable_all, impossible
@@ -169,8 +169,8 @@ def _steps(key: str) -> None:
     def body() -> None:
         operation = state.operations().get(key)
         if operation is None or not operation.is_active:
-            st.rerun()
+            st.rerun(scope="app")
         with st.status(operation.title, expanded=True):
             st.markdown("\n".join(f"- {escaped(step)}" for step in operation.steps) or "starting")
 
-    st.fragment(body, run_every=0.4)()
+    awaited(body)

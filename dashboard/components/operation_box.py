@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dashboard import format as fmt
+from dashboard import state
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 
-LOOK = 0.5
-"""Seconds between two looks at what runs."""
 AT_ONCE = 0.15
 """Seconds a redraw waits for an answer itself, before it shows progress."""
 
@@ -26,7 +27,7 @@ def operation_progress(operation: Operation, key: str) -> None:
             st.progress(min(1.0, operation.fraction or 0.0), text=text, width="stretch")
             st.button("Cancel", icon=":material/close:", key=f"{key}_cancel", on_click=operation.cancel)
 
-    st.fragment(line, run_every=LOOK)()
+    awaited(line)
 
 
 def follow_operation(operation: Operation) -> None:
@@ -36,7 +37,15 @@ def follow_operation(operation: Operation) -> None:
         if not operation.is_active:
             st.rerun(scope="app")
 
-    st.fragment(look, run_every=LOOK)()
+    awaited(look)
+
+
+def awaited(body: Callable[[], None]) -> None:
+    """Draws it now and soon again: by the timer of the part it is in, or by one of its own where none is."""
+    if state.look_soon():
+        body()
+    else:
+        st.fragment(body, run_every=state.SOON)()
 
 
 def is_answered(operation: Operation, key: str) -> bool:
