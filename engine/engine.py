@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 from uuid import UUID
 
 from engine.collector.schedules import SCHEDULES
@@ -52,6 +52,7 @@ from engine.model.watermark import Watermarks
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, processes_of
 from engine.procedures.alerts import Alerts
+from engine.procedures.as_of import AsOf
 from engine.procedures.caller_rule import CallerRule
 from engine.procedures.cleanup import THRESHOLD, Cleanup
 from engine.procedures.clients import Clients
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from engine.query.change_files import ChangeFiles
+    from engine.query.table_as_of import TableAsOf
     from engine.tsql.script_session import ScriptSession
     from engine.tsql.sink import Sink
 
@@ -94,6 +96,8 @@ COMPACTION_SECONDS = 3600.0
 """How long `Engine.compact` waits for the agent unless it is told otherwise."""
 ACTIONS_SHOWN = 1000
 """Actions that `Engine.activity` returns when no limit is given."""
+AS_OF_SECONDS = 600.0
+"""How long `Engine.table_as_of` waits for the source and for capture unless it is told otherwise."""
 LOOKS_REST = 10.0
 """Seconds that `Engine.status` keeps its connections to sources for the next call."""
 HISTORY_SHOWN = 100_000
@@ -164,6 +168,7 @@ class Engine:
         self._tables = Tables(control, self._databases, clock)
         self._metadata = Metadata(control, self._databases)
         self._jobs = Jobs(control, self._databases)
+        self._as_of = AsOf(control, self._databases, self._jobs, lake)
         self._alerts = Alerts(control)
         self._scans = Scans(control, self._databases)
         self._cleanup = Cleanup(control, self._databases, lake, spark, clock)
@@ -527,6 +532,63 @@ class Engine:
 
         return row_history(files, key, count, check)
 
+    def table_as_of(
+        self,
+        database: str,
+        capture_instance: str,
+        lsn: Lsn | None,
+        principal: str | None = None,
+        timeout: float = AS_OF_SECONDS,
+        check: Callable[[], None] = lambda: None,
+    ) -> TableAsOf:
+        """The captured columns of the source table as they were when ``lsn`` was the newest commit.
+
+        Reads the whole table at the source, in one snapshot, waits until what that has is published, and
+        takes back by change data what was committed after ``lsn`` (`engine.query.table_as_of`). Needs the
+        agent and a capture job that runs. To be closed. timeout: seconds for waiting; check: called
+        meanwhile and while rows are read; what it raises ends it, and nothing stays behind.
+
+        What comes out: values as change data have them (docs/types.md), computed columns and those dropped
+        before as NULL. A column that is not captured is not in it. Values that DDL alone has changed since,
+        as a label of an enum that was renamed, are as they are now; rows of partitions that were dropped
+        since are missing. Where DDL since then has dropped or retyped a captured column, or attached or
+        detached a partition, the rows can't be told. TRUNCATE can't have happened: it is refused (4711).
+
+        Raises InvalidObjectName for an unknown instance, SelectDenied, RowIdentifierMissing,
+        RangeOutsideValidity for an LSN outside the validity interval, RowsNotTold with the reason,
+        SourceDenied for a user without a principal who is no admin, SyncTimeout, AgentNotRunning.
+        """
+        if principal == NOBODY:
+            self._deny_source(database)
+        instance, high, _ = self._queried(database, capture_instance, "all", principal)
+        from engine.query import table_as_of as as_of  # imports pyspark
+
+        asked = as_of.checked_lsn(instance, lsn, high)
+        self._as_of.check(instance, asked)
+        spark, lake = self._spark(), self._lake
+        rows = self._as_of.read(
+            instance,
+            asked,
+            lambda unseen, upto: as_of.unseen_commits(spark, lake, database, unseen, upto),
+            lambda batches, folder: as_of.spooled_rows(batches, instance, folder, check),
+            principal,
+            timeout,
+            check,
+        )
+        try:
+            # Cleanup, DDL and what disables the table may have come meanwhile.
+            now, high, version = self._queried(database, capture_instance, "all", principal)
+            if now.object_id != instance.object_id:
+                raise InvalidObjectName(f"cdc.{instance.change_table}")
+            as_of.checked_lsn(now, asked, high)
+            self._as_of.check(now, asked)
+            unseen = as_of.unseen_commits(spark, lake, database, rows.unseen, rows.end)
+            frame = as_of.rows_as_of(spark, lake, now, rows.place, asked, rows.end, unseen, version)
+        except BaseException:
+            as_of.removed(rows.place)
+            raise
+        return as_of.TableAsOf(asked, frame, rows.row_count, rows.place)
+
     def get_net_changes(
         self,
         database: str,
@@ -668,9 +730,12 @@ class Engine:
         """
         user = self._actor.user
         if user.reads_as == NOBODY:
-            name = self._databases.get(database).name
-            raise SourceDenied(user.name, name, shlex.quote(user.name), user.role)
+            self._deny_source(database)
         return self._databases.sql_session(database, user.principal, read_only=not user.may(Role.OPERATOR))
+
+    def _deny_source(self, database: str) -> NoReturn:
+        user, name = self._actor.user, self._databases.get(database).name
+        raise SourceDenied(user.name, name, shlex.quote(user.name), user.role)
 
     def script_session(self, database: str, sink: Sink, principal: str | None = None) -> ScriptSession:
         """A session with T-SQL (docs/tsql.md): what its statements give goes to ``sink``. To be closed.

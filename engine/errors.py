@@ -632,6 +632,23 @@ class SelectDenied(CdcError):
     shape = "The SELECT permission was denied on the object '{0}', database '{1}', schema 'cdc'."
 
 
+class RowIdentifierMissing(CdcError):
+    """A table as of an LSN is asked for by a capture instance without a row identifier."""
+
+    number = 50130
+    shape = (
+        "The table as of an LSN needs a row identifier; capture instance '{0}' has none. Enable table "
+        "'{1}.{2}' with a primary key or @index_name."
+    )
+
+
+class RowsNotTold(CdcError):
+    """A table's rows as of an LSN can't be told truly: which capture instance, and why."""
+
+    number = 50131
+    shape = "The rows of '{0}' as of an LSN can't be told: {1}."
+
+
 class LsnOverflow(CdcError):
     """There is no LSN above the highest, none below zero."""
 

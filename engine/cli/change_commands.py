@@ -1,4 +1,4 @@
-"""highwater changes: what the query functions return, streamed."""
+"""highwater changes and as-of: what the query functions return, and a table as of an LSN, streamed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the commands."""
     app.command()(changes)
+    app.command("as-of")(as_of)
 
 
 def _lsn(text: str | None) -> Lsn | None:
@@ -84,6 +85,37 @@ def changes(
             write(lines(frame.dtypes, chain(first, rows), form))
         if not first:
             typer.echo(f"Note: no changes of '{capture_instance}' from {low} to {high}.", err=True)
+
+
+def as_of(
+    capture_instance: Annotated[str, typer.Argument(metavar="CAPTURE_INSTANCE")],
+    lsn: Annotated[
+        str, typer.Option("--lsn", metavar="LSN", help="Commit LSN after which nothing had happened yet.")
+    ],
+    database: DatabaseOption = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the source and for capture.")
+    ] = 600.0,
+    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Print the captured columns of a whole table as it was at an LSN, in no order.
+
+    Reads the table at the source and takes back what was captured after the LSN, which must be within the
+    validity interval. Needs a row identifier, the agent, and a capture job that runs. Values are printed as
+    `changes` prints them.
+    """
+    with opened(home) as engine:
+        asked, name = parse_lsn(lsn), engine.database(database).name
+        from engine.query.failures import fetching  # imports pyspark
+
+        _silence_spark()
+        with (
+            fetching(),
+            pipe_may_close(),
+            engine.table_as_of(name, capture_instance, asked, timeout=timeout) as table,
+        ):
+            write(lines(table.frame.dtypes, _rows(table.frame), form))
 
 
 def _not_yet_met(engine: Engine, database: str, capture_instance: str) -> CaptureInstance | None:

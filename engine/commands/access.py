@@ -102,6 +102,7 @@ ACCESS: Mapping[str, Access] = {
     "get_all_changes": _DATA,
     "newest_changes": _DATA,
     "row_history": _DATA,
+    "table_as_of": _DATA,
     "get_net_changes": _DATA,
     "all_changes_by_time": _DATA,
     "net_changes_by_time": _DATA,

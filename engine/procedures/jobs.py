@@ -194,8 +194,10 @@ class Jobs:
 
             self._await(f"Stopping {job.name}", job, stopped, listener.wait)
 
-    def sync(self, database: str, timeout: float) -> None:
+    def sync(self, database: str, timeout: float, check: Callable[[], None] = lambda: None) -> None:
         """Returns when everything committed on the source before the call is published.
+
+        check: called each second or more often; what it raises ends the wait.
 
         Without any capture instance there is nothing to publish. A source that is away and a job that
         fails are waited for: both may come back. Raises SyncTimeout, at once when the job was stopped.
@@ -206,6 +208,7 @@ class Jobs:
         away = ""
         with self._control.listen(PUBLISHED, REPORTED) as listener:
             while True:
+                check()
                 job = self._control.jobs.get(database)
                 if job is None and not self._control.instances.list(database):
                     return

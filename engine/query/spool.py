@@ -47,7 +47,7 @@ def spooled(frame: DataFrame, folder: Path) -> Iterator[pa.Table]:
 
     folder: where both Spark and this process reach it; made if missing. Raises what Spark does, OSError.
     """
-    _tidy(folder)
+    tidy(folder)
     place = folder / uuid4().hex
     try:
         frame.write.parquet(place.as_uri())
@@ -60,7 +60,8 @@ def spooled(frame: DataFrame, folder: Path) -> Iterator[pa.Table]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _tidy(folder: Path) -> None:
+def tidy(folder: Path) -> None:
+    """Removes what processes that were killed left in ``folder``, a day later."""
     if folder.is_dir():
         for each in folder.iterdir():
             if time.time() - each.stat().st_mtime > _KEPT_SECONDS:

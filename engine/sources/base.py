@@ -7,6 +7,7 @@ inside a piece positions are numpy arrays of the log's own 8-byte positions (``L
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, overload
@@ -403,6 +404,46 @@ class Privileges:
     member_of: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class UnseenTransactions:
+    """Transactions whose changes a snapshot does not have: those that had not ended, or not begun, by then.
+
+    ranges: their ``tran_id``, from and to, both included and of one length.
+    """
+
+    ranges: tuple[tuple[bytes, bytes], ...]
+
+    def __contains__(self, tran_id: object) -> bool:
+        return isinstance(tran_id, bytes) and any(low <= tran_id <= high for low, high in self.ranges)
+
+
+class TableSnapshot(Protocol):
+    """A table's rows as one snapshot of the source has them: the work of an exact set of transactions.
+
+    A place in the log alone does not say which: a commit is in the log a moment before others see its rows,
+    and for as long as it waits for a standby.
+    """
+
+    @property
+    def end(self) -> Lsn:
+        """A place in the log that the commits of all its transactions are below."""
+        ...
+
+    @property
+    def unseen(self) -> UnseenTransactions:
+        """Whose commits it does not have, also where they are below ``end``."""
+        ...
+
+    @property
+    def has_row_security(self) -> bool:
+        """Whether a policy of the source decides which rows a role sees."""
+        ...
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows in no order, once. Raises what `SourceAdmin.snapshot` raises."""
+        ...
+
+
 class SourceAdmin(Protocol):
     """What enabling, disabling and inspecting need of a source. Opens short connections of its own."""
 
@@ -507,6 +548,15 @@ class SourceAdmin(Protocol):
         """A durable place in the log: everything committed before the call is below it.
 
         Raises ObjectsGone where what enabling made was dropped: what was committed may not be captured.
+        """
+        ...
+
+    def snapshot(self, instance: CaptureInstance) -> AbstractContextManager[TableSnapshot]:
+        """The source table as it is now, open within: the captured columns as change rows have them.
+
+        Batches have a column of the lake's type for each captured one that the log has, named by its place
+        among the captured ones, from ``0`` on: computed and dropped ones are left out. Raises RowsNotTold
+        where the table can't be read or has other columns, SourceUnreachable.
         """
         ...
 

@@ -35,6 +35,24 @@ def test_columns_that_differ_only_in_case_are_told_apart(twins, option):
     assert values.split()[-3:] == ["1", "2026-01-05T08:00:00", "upper"]
 
 
+def test_a_table_as_of_an_lsn_is_printed_in_each_form(twins):
+    [change] = twins.changes("public_twins")
+    lsn = change["__$start_lsn"]
+    twins.sql("UPDATE twins SET \"ID\" = 'later'", "INSERT INTO twins VALUES (2)")
+    command = ("as-of", "-d", twins.name, "public_twins", "--lsn", lsn, "--format")
+    assert json.loads(twins.home.must(*command, "json")) == {
+        "Id": 1,
+        "id": "2026-01-05T08:00:00",
+        "ID": "upper",
+    }
+    assert twins.home.must(*command, "csv") == "Id,id,ID\n1,2026-01-05T08:00:00,upper\n"
+    heading, _, values = twins.home.must(*command, "table").splitlines()
+    assert (heading.split(), values.split()) == (["Id", "id", "ID"], ["1", "2026-01-05T08:00:00", "upper"])
+    done = twins.home.call("as-of", "-d", twins.name, "public_twins", "--lsn", "0x" + "F" * 20)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Msg 313, Level 16, State 3: ")
+
+
 HEADING = "__$start_lsn,__$seqval,__$operation,__$update_mask,id,name"
 NET_HEADING = "__$start_lsn,__$operation,__$update_mask,id,name"
 

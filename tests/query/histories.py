@@ -27,6 +27,15 @@ class History:
     rows: dict[int, tuple[int, str]] = field(default_factory=dict)
     commit: int = 1
     command: int = 0
+    states: dict[int, dict[int, tuple[int, str]]] = field(default_factory=dict)
+    """The rows after each commit that changed any, and before the first one (0)."""
+
+    def __post_init__(self) -> None:
+        self.states[0] = dict(self.rows)
+
+    def rows_at(self, commit: int) -> dict[int, tuple[int, str]]:
+        """The rows when this commit was the newest."""
+        return self.states[max(each for each in self.states if each <= commit)]
 
     def end_transaction(self) -> History:
         self.commit, self.command = self.commit + 1, 0
@@ -54,6 +63,7 @@ class History:
         for operation, id, row, mask in images:
             self.changes.append((self.commit, self.command, operation, (self.number, id, *row)))
             self.masks.append(mask)
+        self.states[self.commit] = dict(self.rows)
         return self
 
     def net(self, option: str, first: int = 1, last: int = 1000) -> list[tuple[Any, ...]]:

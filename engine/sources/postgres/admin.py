@@ -50,6 +50,7 @@ from engine.sources.postgres.names import (
 )
 from engine.sources.postgres.privileges import privileges_of
 from engine.sources.postgres.remains import remains
+from engine.sources.postgres.snapshot import PostgresSnapshot, open_snapshot
 from engine.sources.postgres.tracking import Commands
 
 LOCK_TIMEOUT = "5s"
@@ -159,6 +160,12 @@ class PostgresAdmin:
             row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
         return lsn_of(row[0])
+
+    @contextmanager
+    def snapshot(self, instance: CaptureInstance) -> Iterator[PostgresSnapshot]:
+        """The source table as it is now, open within. Raises RowsNotTold, SourceUnreachable."""
+        with open_snapshot(self._dsn, self._database, instance) as snapshot:
+            yield snapshot
 
     # Database
 
