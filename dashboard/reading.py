@@ -104,7 +104,7 @@ def conditions(query: ChangeQuery) -> Iterable[str]:
         ordinal = instance.column_names.index(chosen.column) + 1
         yield f"`{OPERATION}` IN (3, 4) AND {bit_set(ordinal)}"
     if chosen.key:
-        yield _key_condition(chosen.key, instance)
+        yield key_condition(chosen.key, instance)
     if chosen.text:
         texts = ", ".join(f"CAST({name(column)} AS STRING)" for column in _text_columns(instance))
         yield f"contains(lower(concat_ws(char(10), {texts})), lower({literal(chosen.text)}))"
@@ -117,7 +117,8 @@ def bit_set(ordinal: int) -> str:
     return f"(CAST(conv({octet}, 16, 10) AS INT) & {1 << bit}) != 0"
 
 
-def _key_condition(key: str, instance: CaptureInstance) -> str:
+def key_condition(key: str, instance: CaptureInstance) -> str:
+    """The condition that a row has this key: ``value``, or ``column=value`` with commas between."""
     parts = [part.partition("=") for part in key.split(",")]
     named = [(column.strip(), value.strip()) for column, sign, value in parts if sign]
     if named and all(column in instance.column_names for column, _ in named):

@@ -14,6 +14,7 @@ from dashboard.charts.transaction import transaction_chart
 from dashboard.components.change_table import operations_tinted
 from dashboard.components.live_plot import live_plot
 from dashboard.components.operation_box import is_answered
+from dashboard.components.table_as_of import table_as_of
 from dashboard.sessions import captured_at
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import table_height
@@ -33,8 +34,8 @@ def change_drawer(
             st.button("Older", shortcut="K", key="drawer_older", on_click=move, args=(1,), type="tertiary")
         key = change.key(instance.index_column_names)
         st.markdown(f"`{key}`" if key else "no row identifier")
-        diff, mask, where, transaction, row = st.tabs(
-            ["Diff", "Mask", "Where", "Transaction", "Row"], key="drawer_tab", on_change="rerun"
+        diff, mask, where, transaction, row, table = st.tabs(
+            ["Diff", "Mask", "Where", "Transaction", "Row", "As of"], key="drawer_tab", on_change="rerun"
         )
         with diff:
             _diff(change, instance)
@@ -48,6 +49,9 @@ def change_drawer(
         if row.open:
             with row:
                 _row(view, instance, change)
+        if table.open:
+            with table:
+                table_as_of(view, instance, change)
 
 
 def _diff(change: Change, instance: CaptureInstance) -> None:

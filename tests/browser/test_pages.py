@@ -122,6 +122,30 @@ def test_a_change_leads_to_its_transaction_and_to_what_else_befell_its_row(
     expect(cells(rows(page).nth(1)).get_by_text("→ First")).to_be_attached()
 
 
+def test_a_change_leads_to_the_table_as_of_its_lsn(
+    open_page: OpenPage, running_home: RunningHome, tmp_path: Path
+) -> None:
+    running_home.execute(UPDATE.format("As it was", 11), UPDATE.format("As it is", 11))
+    page = open_page("/changes?c_ci=HumanResources_Department&live=paused")
+    expect(rows(page).first).to_contain_text("As it is")
+    select(page, rows(page).nth(1))
+    page.get_by_role("tab", name="As of").click()
+    drawer = page.locator(".st-key-drawer")
+    press(button(drawer, "Table as of this LSN"), drawer.get_by_text(re.compile("16 rows as of")))
+    expect(drawer.locator("tbody [role=row]").filter(has_text="As it was")).to_have_count(1)
+    expect(drawer.locator("tbody [role=row]").filter(has_text="As it is")).to_have_count(0)
+    with page.expect_download() as download:
+        button(drawer, "Parquet").click()
+    download.value.save_as(tmp_path / "rows.parquet")
+    saved = {
+        row["DepartmentID"]: row["GroupName"] for row in pq.read_table(tmp_path / "rows.parquet").to_pylist()
+    }
+    assert (len(saved), saved[11]) == (16, "As it was")
+    drawer.get_by_label("Key").fill("11")
+    drawer.get_by_label("Key").press("Enter")
+    press(button(drawer, "Table as of this LSN"), drawer.get_by_text(re.compile("1 row as of")))
+
+
 def test_the_mask_matrix_shows_the_bits_and_opens_a_change(
     open_page: OpenPage, running_home: RunningHome
 ) -> None:
