@@ -203,6 +203,23 @@ def test_ddl_that_hides_what_was_is_refused_and_later_lsns_are_not(
     assert kept(engine) == []
 
 
+def test_rows_that_left_with_a_partition_are_not_guessed(engine: Engine, table: str, sql: Sql) -> None:
+    sql(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)"
+    )
+    engine.enable_table(table, "public", "p", role_name=None)
+    sql("INSERT INTO p VALUES (1), (11)")
+    both = high(engine, table)
+    sql("CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (20) TO (30); INSERT INTO p VALUES (21)")
+    assert rows_at(engine, table, both, "public_p") == [(1,), (11,)]
+    sql("ALTER TABLE p DETACH PARTITION p2")
+    engine.sync(table, 600)
+    with pytest.raises(RowsNotTold, match="DETACH PARTITION p2"):
+        engine.table_as_of(table, "public_p", both)
+
+
 def test_a_column_that_was_added_or_renamed_hides_nothing(engine: Engine, table: str, sql: Sql) -> None:
     before, expected = high(engine, table), sorted(sql("SELECT * FROM t"))
     sql("ALTER TABLE t ADD COLUMN later int DEFAULT 7")
