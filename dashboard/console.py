@@ -150,8 +150,9 @@ class TabConsole:
         """Runs a script, its first line being that of the editor. For a background operation."""
         operation.check()
         run = self._begin(script)
-        operation.steps.append("running")
-        self._session.run("\n" * (first_line - 1) + script, run.stop)
+        with operation.stopped_by(self.cancel):
+            operation.steps.append("running")
+            self._session.run("\n" * (first_line - 1) + script, run.stop)
         return run
 
     def cancel(self) -> None:

@@ -57,11 +57,17 @@ class Operation:
         self._ended = threading.Event()
         self._unwanted = threading.Event()
         self._sessions: set[Any] = set()
+        self._stops: list[Callable[[], None]] = []
 
     @property
     def is_active(self) -> bool:
         """Whether it is still queued or running."""
         return self.state in (OperationState.QUEUED, OperationState.RUNNING)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was cancelled and goes on until its work has heard of it."""
+        return self.is_active and self._unwanted.is_set()
 
     @property
     def seconds(self) -> float:
@@ -87,10 +93,22 @@ class Operation:
         return self._unwanted.wait(seconds)
 
     def cancel(self) -> None:
-        """Asks the work to end; Spark jobs that it started are interrupted by their tag."""
+        """Asks the work to end: Spark jobs are interrupted by their tag, all else as `stopped_by` says."""
         self._unwanted.set()
         for spark in tuple(self._sessions):
             spark.interruptTag(self.tag)
+        for stop in tuple(self._stops):
+            stop()
+
+    @contextmanager
+    def stopped_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Within it `cancel` calls ``stop`` too, from another thread. Raises Cancelled when it was before."""
+        self._stops.append(stop)
+        try:
+            self.check()
+            yield
+        finally:
+            self._stops.remove(stop)
 
     def rows(self, frame: Any) -> list[dict[str, Any]]:
         """The rows of a Spark DataFrame as dictionaries, at most ROW_CAP."""

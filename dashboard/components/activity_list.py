@@ -9,13 +9,13 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import state
+from dashboard.components.cancel_button import cancel_button
 from dashboard.components.console_page import into_editor
 from dashboard.components.problem import escaped, problem_box
 from dashboard.components.row_table import row_table
 from dashboard.operations import Operation
 from engine.errors import CdcError
 from engine.model.activity import Action, Outcome
-from engine.model.user import Role
 
 SHOWN = 500
 """The newest actions that the page lists."""
@@ -58,38 +58,26 @@ def activity_list() -> None:
 
 
 def _running() -> None:
-    """Background operations of this dashboard; whose they are, and a way to end them."""
-    active = [*state.all_operations().active(), *state.console_runs().active()]
-    active = [operation for operation in active if operation.owner]
+    """Background operations of this dashboard: whose they are, since when, and a way to end them."""
+    pools = (state.all_operations(), state.console_runs(), state.workloads())
+    active = [operation for pool in pools for operation in pool.active()]
     if not active:
         return
     with st.container(border=True, gap="xsmall", key="a_running"):
         st.markdown("## Running now", anchors=False)
-        for operation in active:
+        for operation in sorted(active, key=lambda each: each.submitted):
             _one_running(operation)
 
 
 def _one_running(operation: Operation) -> None:
-    user = state.user()
-    missing = None if operation.owner == user.name or user.may(Role.ADMIN) else _OTHERS
+    since = fmt.moment_and_age(operation.submitted, state.now(), state.viewer().axis_zone)
+    step = operation.steps[-1] if operation.steps else str(operation.state)
     with st.container(horizontal=True, vertical_alignment="center"):
-        step = f": {escaped(operation.steps[-1])}" if operation.steps else ""
         st.markdown(
-            f"**{escaped(operation.title)}**{step} · {escaped(operation.owner)} · "
-            f"{fmt.duration(round(operation.seconds, 1))}",
+            f"**{escaped(operation.title)}**: {escaped(step)} · {escaped(operation.owner)} · since {since}",
             width="stretch",
         )
-        st.button(
-            "Cancel",
-            icon=":material/close:",
-            key=f"a_cancel_{operation.tag}",
-            disabled=missing is not None,
-            help=missing,
-            on_click=operation.cancel,
-        )
-
-
-_OTHERS = "It is somebody else's: needs the role admin."
+        cancel_button(operation, "Cancel", ":material/close:", f"a_cancel_{operation.tag}")
 
 
 # What was done

@@ -153,11 +153,6 @@ def _run(console: TabConsole) -> None:
     )
 
 
-def _cancel(console: TabConsole, operation: Operation) -> None:
-    operation.cancel()
-    console.cancel()
-
-
 def _follow(console: TabConsole, operation: Operation) -> None:
     """Messages and results while they come; the whole page again when it is over: the editor may run."""
     was_active = operation.is_active
@@ -188,8 +183,7 @@ def _progress(console: TabConsole, operation: Operation) -> None:
             icon=":material/stop:",
             key="q_cancel",
             shortcut="Esc",
-            on_click=_cancel,
-            args=(console, operation),
+            on_click=operation.cancel,
         )
 
 

@@ -188,7 +188,10 @@ def _run(console: TabConsole, script: str, mark: object) -> None:
     st.session_state[_RAN] = mark
     st.session_state[_SHOWN] = mark[0] if isinstance(mark, tuple) else None
     state.console_runs().submit(
-        f"lesson:{console.token}", "Running", lambda operation: _executed(console, script, operation)
+        f"lesson:{console.token}",
+        "Lesson of the tour",
+        lambda operation: _executed(console, script, operation),
+        state.user().name,
     )
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import state
+from dashboard.components.cancel_button import cancel_button
 from dashboard.components.operation_box import operation_failure
 from dashboard.operations import Operation, OperationState
 
@@ -68,7 +69,7 @@ def _at_work(database: str, rate: int, seconds: int, seed: int) -> None:
             args=(database, rate, seconds, seed),
         )
         if operation is not None and is_active:
-            st.button("Stop", icon=":material/stop:", key="l_stop", on_click=operation.cancel)
+            cancel_button(operation, "Stop", ":material/stop:", "l_stop")
             st.markdown(f"{operation.title}, for {fmt.duration(round(operation.seconds))}", width="content")
     if operation is not None and not is_active:
         _outcome(operation)
@@ -86,4 +87,4 @@ def _start(database: str, rate: int, seconds: int, seed: int) -> None:
         return engine.run_demo(database, rate, seconds, seed, operation.is_cancelled_within)
 
     title = f"{fmt.plural(rate, 'transaction')} a second for {fmt.duration(seconds)}"
-    state.workloads().submit(_key(database), title, work)
+    state.workloads().submit(_key(database), title, work, state.user().name)

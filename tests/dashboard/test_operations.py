@@ -62,3 +62,35 @@ def test_cancelled_work_ends_at_its_next_step(operations: Operations) -> None:
     go.set()
     assert ended(operation).state is OperationState.CANCELLED
     assert operation.result is None
+
+
+def test_what_waits_elsewhere_is_stopped_by_its_own_means(operations: Operations) -> None:
+    stopped, inside = threading.Event(), threading.Event()
+
+    def work(operation: Operation) -> str:
+        with operation.stopped_by(stopped.set):
+            inside.set()
+            assert stopped.wait(PATIENCE)
+        return "what there was so far"
+
+    operation = operations.submit("a", "Working", work)
+    assert inside.wait(PATIENCE)
+    operation.cancel()
+    assert ended(operation).result == "what there was so far"
+    assert not operation.is_ending
+
+
+def test_what_was_cancelled_before_is_not_begun(operations: Operations) -> None:
+    go, stopped = threading.Event(), threading.Event()
+
+    def work(operation: Operation) -> str:
+        assert go.wait(PATIENCE)
+        with operation.stopped_by(stopped.set):
+            return "begun"
+
+    operation = operations.submit("a", "Working", work)
+    operation.cancel()
+    assert operation.is_ending
+    go.set()
+    assert ended(operation).state is OperationState.CANCELLED
+    assert not stopped.is_set()
