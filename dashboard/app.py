@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard import state
+from dashboard.components.go_to import follow
 from dashboard.components.header import header
 from dashboard.components.permission import login_page, refused_page
 from dashboard.components.problem import outage_page
@@ -85,6 +86,7 @@ def main() -> None:
     }
     st.session_state["pages"] = {name: page for pages in sections.values() for name, page in pages.items()}
     page = st.navigation({name: list(pages.values()) for name, pages in sections.items()}, position="top")
+    follow()
     draw_dialog()
     header(page.title, page.url_path or "overview")
     picture = snapshot()

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import format as fmt
 from dashboard import state
+from dashboard.components.go_to import go_to_button
 from dashboard.components.permission import who_is_here
 from dashboard.components.problem import age_of, escaped, outage_banner
 from dashboard.format import Zone
@@ -41,6 +42,7 @@ def header(title: str, page: str) -> None:
         st.button(
             ":material/refresh:", key="refresh", type="tertiary", on_click=state.changed, help="Refresh now"
         )
+        go_to_button()
         st.space("stretch")
         age = st.container(width="content")
         who_is_here()

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import glossary, reading, state
 from dashboard.components.disable_dialog import disable_dialog
+from dashboard.components.go_to import arrivals
 from dashboard.components.operation_box import operation_failure, operation_progress
 from dashboard.components.permission import permitted
 from dashboard.components.row_table import row_table
@@ -34,8 +35,19 @@ def instance_table(view: DatabaseView) -> CaptureInstance | None:
     )
     widths = {"source table": 200, "capture instance": 210}
     columns = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
-    row = row_table(frame, "t_list", "Capture instances", 14, columns)
+    names = [i.capture_instance for i in ordered]
+    wanted = st.query_params.get("t_ci")
+    first = names.index(wanted) if wanted in names else None
+    row = row_table(frame, f"t_list_{arrivals()}", "Capture instances", 14, columns, first)
+    _keep_in_address(None if row is None else names[row])
     return ordered[row or 0] if ordered else None
+
+
+def _keep_in_address(selected: str | None) -> None:
+    if selected is not None:
+        st.query_params["t_ci"] = selected
+    else:
+        st.query_params.pop("t_ci", None)
 
 
 def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> None:
