@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.navigation import SECTIONS
 from tests.browser.controls import expect_settled
+from tests.browser.running import RunningHome
 
 pytestmark = pytest.mark.browser
 OpenPage = Callable[..., Page]
@@ -30,17 +31,57 @@ STREAMLITS = [
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_violation(open_page: OpenPage, scheme: str) -> None:
-    page = open_page("/?live=paused")
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    found = {name: _violations(page, name) for name in PAGES}
+    page = _in(scheme, open_page("/?live=paused"))
+    found = {name: _violations(_opened(page, name)) for name in PAGES}
     assert found == {name: [] for name in PAGES}
 
 
-def _violations(page: Page, name: str) -> list[str]:
+@pytest.fixture(scope="module")
+def branch(running_home: RunningHome) -> Iterator[str]:
+    """A database beside the demo, so that the Overview lists all of them."""
+    name = "branch"
+    running_home.new_source(name)
+    yield name
+    running_home.run("disconnect", name)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_list_of_all_databases_has_no_violation(open_page: OpenPage, branch: str, scheme: str) -> None:
+    page = _opened(_in(scheme, open_page("/?live=paused")), "overview")
+    rows = page.locator(".st-key-o_fleet tbody [role=row]")
+    expect(rows).to_have_count(2)
+    expect(rows.filter(has_text=branch)).to_contain_text("Not enabled")
+    assert _violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_go_to_has_no_violation(open_page: OpenPage, scheme: str) -> None:
+    page = _opened(_in(scheme, open_page("/?live=paused")), "cleanup")
+    expect_settled(page)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog").get_by_role("combobox")).to_be_focused()
+    page.keyboard.type("changes")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert _violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("combobox", name="Which")).to_be_focused()
+    assert _violations(page) == []
+
+
+def _in(scheme: str, page: Page) -> Page:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    return page
+
+
+def _opened(page: Page, name: str) -> Page:
     origin = page.url.split("/", 3)
     # Paused: what a timer redraws fades in, and has less contrast while it does.
     page.goto(f"{origin[0]}//{origin[2]}/{'' if name == 'overview' else name}?live=paused")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
+    return page
+
+
+def _violations(page: Page) -> list[str]:
     expect_settled(page)
     page.wait_for_function("document.getAnimations().every(each => each.playState !== 'running')")
     context: dict[str, Any] = {"exclude": STREAMLITS}
