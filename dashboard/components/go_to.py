@@ -22,9 +22,14 @@ def go_to_button() -> None:
         shortcut="Mod+K",
         key="go_to",
         help="Go to a page, a table, an LSN or an error number",
-        on_click=open_dialog,
-        args=(go_to_dialog,),
+        on_click=_open,
     )
+
+
+def _open() -> None:
+    """Empty, whatever was typed before: Streamlit keeps it when the same page is drawn again."""
+    st.session_state[_TYPED] = st.session_state[_WHICH] = None
+    open_dialog(go_to_dialog)
 
 
 @st.dialog("Go to", icon=":material/search:", on_dismiss=close_dialog)
