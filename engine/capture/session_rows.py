@@ -45,6 +45,7 @@ class SessionRows:
         self._number = 0
         self._empty: ScanSession | None = None
         self._empty_scans = 0
+        self._took_up = False
         self._writing = RLock()
         self._shown: ScanSession | None = None
         self._over = Event()
@@ -52,6 +53,7 @@ class SessionRows:
     @contextmanager
     def running(self, recorder: SessionRecorder) -> Iterator[None]:
         """Shows the session, should it take long."""
+        self._take_up()
         self._number, self._shown, self._over = 0, None, Event()
         name = f"{self._lease.database} session"
         thread = Thread(target=self._show, args=(recorder, self._over), name=name, daemon=True)
@@ -108,6 +110,19 @@ class SessionRows:
             self.number(recorder)
             recorder.fail(now)
             self._save(recorder.session)
+
+    def _take_up(self) -> None:
+        """Goes on counting in the row of the newest session of this run, if that was an empty scan.
+
+        Jobs that drain once and scripts that call sp_cdc_scan open a `Scan` for each of their sessions.
+        """
+        if self._took_up:
+            return
+        newest = self._sessions.list(self._lease.database, 1, self._engine_start)
+        if newest and newest[0].empty_scan_count and newest[0].end_time is not None:
+            [self._empty] = newest
+            self._empty_scans = newest[0].empty_scan_count
+        self._took_up = True
 
     # While it runs
 

@@ -207,7 +207,24 @@ class DeltaTables:
         log = self._log(path)
         newest = log.update(False, self._jvm.none, self._jvm.none)
         if newest.version() - max(newest.checkpointProvider().version(), 0) >= COMMITS_A_CHECKPOINT:
-            log.checkpoint(newest, self._jvm.none)
+            written = log.writeCheckpointFiles(newest, self._jvm.none)
+            self._point_to(log, path, written)
+            log.doLogCleanup(newest, self._jvm.none)
+
+    def _point_to(self, log: Any, path: str, checkpoint: Any) -> None:
+        """Tells readers of a checkpoint that has been written.
+
+        Delta empties the file that does before it writes it anew: a reader that has opened it meanwhile
+        fails, and one that was killed in between would leave it empty. Here it takes the other's place.
+        """
+        if (folder := local_folder(path)) is None:
+            log.writeLastCheckpointFile(log, checkpoint, True)
+            return
+        text = self._jvm.last_checkpoint_object.serializeToJson(checkpoint, True, False)
+        new = folder / "_delta_log" / "._last_checkpoint.new"
+        new.write_text(text, encoding="utf-8")
+        flush(new)
+        new.replace(folder / "_delta_log" / "_last_checkpoint")
 
     def _transactions_in(self, log: Any, entry: str) -> Mapping[str, int]:
         place, configuration = self._jvm.path(entry), self._jvm.hadoop_configuration
@@ -409,6 +426,7 @@ class Jvm:
         self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
         self._option = getattr(jvm.scala, "Option$").__getattr__("MODULE$")
         self.delta_log_object = getattr(delta, "DeltaLog$").__getattr__("MODULE$")
+        self.last_checkpoint_object = getattr(delta, "LastCheckpointInfo$").__getattr__("MODULE$")
         self._action_object = getattr(delta.actions, "Action$").__getattr__("MODULE$")
         self._python_utils = jvm.PythonUtils
         self._metrics = jvm.org.apache.spark.sql.execution.metric.SQLMetrics

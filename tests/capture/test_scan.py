@@ -123,6 +123,17 @@ def test_empty_scans_share_one_row(workbench, t):
     assert [session.empty_scan_count for session in workbench.control.sessions.list(DATABASE, 3)] == [3, 0, 1]
 
 
+def test_empty_scans_of_many_calls_share_one_row(workbench, t):
+    """A job that drains once, or a script that calls sp_cdc_scan, opens a scan each time."""
+    assert [workbench.drain(workbench.scan()).empty_scan_count for _ in range(3)] == [1, 2, 3]
+    workbench.sql("INSERT INTO t VALUES (1, 'a')")
+    counts = [workbench.drain(workbench.scan()).empty_scan_count for _ in range(3)]
+    assert counts == [0, 1, 2]
+    sessions = workbench.control.sessions
+    assert [session.empty_scan_count for session in sessions.list(DATABASE, 9)][-3:] == [3, 0, 2]
+    assert sessions.aggregate(DATABASE).empty_scan_count == 5
+
+
 def test_writes_to_other_tables_do_not_hold_the_log(workbench, t):
     workbench.sql("CREATE TABLE other (x text)")
     workbench.sql("INSERT INTO other SELECT repeat('x', 1000) FROM generate_series(1, 1000)")

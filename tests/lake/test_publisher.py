@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
@@ -284,6 +285,28 @@ def test_a_checkpoint_is_written_when_it_is_due(
     publisher.maintain(path)
     assert list(Path(path, "_delta_log").glob("*.checkpoint*"))
     assert Publisher(spark).position(path) == TablePosition(5, 1)
+
+
+def test_a_reader_of_the_last_checkpoint_never_finds_it_empty(
+    spark: SparkSession, publisher: Publisher, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta empties _last_checkpoint before it writes it anew: readers that had opened it failed."""
+    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
+    path = created(publisher, lake)
+    file = Path(path, "_delta_log", "_last_checkpoint")
+    publisher.append([append_of(lake, INSTANCE, HISTORY[:4])])
+    publisher.maintain(path)
+    with file.open() as opened:
+        publisher.append([append_of(lake, INSTANCE, HISTORY)])
+        publisher.maintain(path)
+        assert json.load(opened)["version"] == 1
+    assert json.loads(file.read_text())["version"] == 2
+    assert sorted(each.name for each in file.parent.glob("*last_checkpoint*")) == ["_last_checkpoint"]
+    tables = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    tables.clearCache()
+    assert len(rows_of(spark, path)) == DeltaTable(path).to_pyarrow_table().num_rows == len(HISTORY)
+    told = tables.forTable(spark._jsparkSession, path).readLastCheckpointFile()
+    assert told.get().version() == 2
 
 
 def test_a_position_survives_many_commits_of_others(
