@@ -30,6 +30,8 @@ DATABASE = "soak"
 TABLES = ("tick", "account", "note")
 TICK = "dbo_tick"
 _READY_SECONDS = 300
+_AGENT_LOG = "agent.log"
+_LINES_OF_FAILURE = 200
 _SCHEMA = """
 CREATE SCHEMA dbo;
 CREATE TABLE dbo.tick (id bigserial PRIMARY KEY, at timestamptz DEFAULT clock_timestamp());
@@ -264,7 +266,7 @@ def soak_home(folder: Path) -> Iterator[SoakHome]:
     try:
         for name in (CONTROL_DATABASE, DATABASE):
             server.ensure_database(name)
-        with _agent(home) as agent:
+        with _agent(home) as agent, _log_of_failure(home):
             engine = Engine.open(Settings(home=folder))
             try:
                 soak = SoakHome(folder, engine, server.dsn(DATABASE), agent)
@@ -277,10 +279,21 @@ def soak_home(folder: Path) -> Iterator[SoakHome]:
 
 
 @contextmanager
+def _log_of_failure(home: Home) -> Iterator[None]:
+    """Should the soak fail, what the agent said last is printed: its folder goes."""
+    try:
+        yield
+    except BaseException:
+        lines = (home.folder / _AGENT_LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+        print("The agent's log ends with:", *lines[-_LINES_OF_FAILURE:], sep="\n", file=sys.stderr)
+        raise
+
+
+@contextmanager
 def _agent(home: Home) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "engine.agent", "--home", str(home.folder)]
     environment = {**os.environ, "HIGHWATER_VACUUM_AFTER_HOURS": "1"}
-    with (home.folder / "agent.log").open("wb") as log:
+    with (home.folder / _AGENT_LOG).open("wb") as log:
         agent = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
             _until(lambda: "agent" in home.processes() or agent.poll() is not None, "the agent runs")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,10 @@ _CONFLICTS = ("Concurrent", "MetadataChanged", "ProtocolChanged")
 
 _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
+
+
+Action = Mapping[str, Any]
+"""An action of Delta's log, as JSON."""
 
 
 class ChangeTableDiffers(CdcError):  # noqa: N818 - named like the errors of engine.errors
@@ -182,7 +186,24 @@ class DeltaTables:
         transaction.readTxn().addOne(COMMIT_APP_ID)
         if path not in self._schemas:
             self._schemas[path] = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
-        return DeltaTransaction(self._spark, self._jvm, path, transaction, self._schemas[path])
+        return DeltaTransaction(self, self._spark, self._jvm, path, transaction, self._schemas[path])
+
+    def moved_on(self, path: str, since: int, matters: Callable[[Action], bool]) -> Any | None:
+        """A transaction of Delta's on the newest version that this process knows of, in a local table.
+
+        since: the version that the caller goes on from. None where that is the newest, or where one of the
+        actions that came after it ``matters``. A commit whose version another one has taken first finds its
+        place, but Delta counts the table's files anew for it and for the one after it, by Spark jobs, while
+        every other commit of the table waits.
+        """
+        log = self._log(path)
+        newest = log.unsafeVolatileSnapshot()
+        folder = local_folder(path)
+        assert folder is not None, path
+        versions = range(since + 1, newest.version() + 1)
+        if not versions or any(matters(action) for number in versions for action in _entry(folder, number)):
+            return None
+        return log.startTransaction(self._jvm.none, self._jvm.some(newest))
 
     def begin_files(
         self,
@@ -200,7 +221,7 @@ class DeltaTables:
         log = self._log(path)
         newest = log.update(False, self._jvm.none, self._jvm.none)
         transaction = log.startTransaction(self._jvm.none, self._jvm.some(newest))
-        return FileCommit(self._jvm, path, transaction, purpose, partition or {}, statistics)
+        return FileCommit(self, self._jvm, path, transaction, purpose, partition or {}, statistics)
 
     def checkpoint(self, path: str) -> None:
         """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
@@ -270,15 +291,23 @@ class DeltaTransaction:
     """
 
     def __init__(
-        self, spark: SparkSession, jvm: Jvm, path: str, transaction: Any, schema: StructType
+        self,
+        tables: DeltaTables,
+        spark: SparkSession,
+        jvm: Jvm,
+        path: str,
+        transaction: Any,
+        schema: StructType,
     ) -> None:
         self.read_version: int = transaction.readVersion()
+        self._tables = tables
         self._spark = spark
         self._jvm = jvm
         self._path = path
         self._transaction = transaction
         self._schema = schema
         self._actions: list[Any] = []
+        self._by_spark = False
 
     def add(self, rows: pa.Table, fsync: bool, through_spark: bool) -> None:
         """Writes rows into files: by Arrow where it reaches the table, else, or if so wished, by Spark.
@@ -291,6 +320,7 @@ class DeltaTransaction:
             files = write_files(folder, rows, _physical_columns(self._schema), fsync)
             self._actions += [self._jvm.action(file.action()) for file in files]
         else:
+            self._by_spark = True
             frame = self._spark.createDataFrame(rows)
             frame = frame.coalesce(1) if len(rows) <= MOST_ROWS else frame
             self._actions += self._jvm.as_list(self._transaction.writeFiles(frame._jdf))
@@ -304,6 +334,7 @@ class DeltaTransaction:
         metadata["metaData"]["schemaString"] = json.dumps(schema)
         if any(isinstance(field.dataType, TimestampNTZType) for field in wanted):
             metadata["metaData"]["configuration"]["delta.feature.timestampNtz"] = "supported"
+        self._by_spark = True
         self._jvm.enter()
         removed = [file.remove() for file in self._jvm.as_list(self._transaction.filterFiles())]
         self._transaction.updateMetadata(self._jvm.action(json.dumps(metadata)), False)
@@ -317,7 +348,10 @@ class DeltaTransaction:
         for app_id, reached in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
             self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": reached}})))
         self._jvm.enter()
-        version: int = self._transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
+        transaction = self._transaction
+        if not self._by_spark:
+            transaction = self._tables.moved_on(self._path, self.read_version, _moves_position) or transaction
+        version: int = transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
         if fsync and (folder := local_folder(self._path)):
             _flush_log_entry(folder / "_delta_log", version)
         return version
@@ -332,6 +366,7 @@ class FileCommit:
 
     def __init__(
         self,
+        tables: DeltaTables,
         jvm: Jvm,
         path: str,
         transaction: Any,
@@ -346,6 +381,9 @@ class FileCommit:
         self.read_version: int = transaction.readVersion()
         self.schema: pa.Schema = to_arrow_schema(found, timezone="UTC")
         self.written = 0
+        self._tables = tables
+        self._path = path
+        self._gone: set[str] = set()
         self._found = found
         self._columns = _physical_columns(found)
         self._jvm = jvm
@@ -376,7 +414,9 @@ class FileCommit:
         self.written += len(added)
         self._actions += [self._jvm.action(file.action(is_change, self._partition)) for file in added]
         for file in files:
-            self._actions.append(self._jvm.action(json.dumps({"remove": self._removed(Path(file))})))
+            removed = self._removed(Path(file))
+            self._gone.add(removed["path"])
+            self._actions.append(self._jvm.action(json.dumps({"remove": removed})))
 
     def _removed(self, file: Path) -> dict[str, Any]:
         """Without the size Delta would count the table's files anew, by Spark jobs at the next commits."""
@@ -401,10 +441,12 @@ class FileCommit:
             Purpose.COMPACT: self._jvm.optimize,
             Purpose.DELETE: self._jvm.delete,
         }[self._purpose]
+        moved_on = self._tables.moved_on(self._path, self.read_version, self._takes_files)
+        transaction = moved_on or self._transaction
         if self._purpose is Purpose.DELETE:
-            self._jvm.tell(self._transaction, "numDeletedRows", deleted_rows)
+            self._jvm.tell(transaction, "numDeletedRows", deleted_rows)
         try:
-            version: int = self._transaction.commit(self._jvm.as_seq(self._actions), operation)
+            version: int = transaction.commit(self._jvm.as_seq(self._actions), operation)
         except (Py4JJavaError, PySparkException) as error:
             if java_class(error).startswith(_CONFLICTS):
                 return False
@@ -412,6 +454,10 @@ class FileCommit:
         if fsync:
             _flush_log_entry(self._folder / "_delta_log", version)
         return True
+
+    def _takes_files(self, action: Action) -> bool:
+        """Whether somebody else took one of the files that this replaces, or changed the table itself."""
+        return _alters(action) or action.get("remove", {}).get("path") in self._gone
 
 
 class Jvm:
@@ -506,6 +552,21 @@ def _physical_columns(schema: StructType) -> Mapping[str, PhysicalColumn]:
             facts.get("delta.columnMapping.physicalName", field.name), facts.get("delta.columnMapping.id")
         )
     return columns
+
+
+def _entry(folder: Path, version: int) -> Iterator[Action]:
+    text = (folder / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
+    return (json.loads(line) for line in text.splitlines() if line)
+
+
+def _alters(action: Action) -> bool:
+    """Whether an action changes what the table is, not what it has."""
+    return "metaData" in action or "protocol" in action
+
+
+def _moves_position(action: Action) -> bool:
+    """Whether it is of another writer of changes: a transaction that goes on from before it must fail."""
+    return _alters(action) or action.get("txn", {}).get("appId") == COMMIT_APP_ID
 
 
 def _flush_log_entry(folder: Path, version: int) -> None:

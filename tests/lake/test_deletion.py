@@ -11,23 +11,27 @@ import pyarrow as pa
 import pytest
 
 from engine.lake.deletion import MAPPING_KEY, delete_below
-from engine.lake.delta_log import DeltaTables
-from engine.lake.file_deletion import FileDeletion
+from engine.lake.delta_log import DeltaTables, Purpose
+from engine.lake.file_deletion import FileDeletion, files_below
 from engine.lake.obsolete_rows import obsolete_rows
 from engine.lake.publisher import Append, Publisher
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA
 from engine.model.lsn import Lsn
 
 
-def append(publisher: Publisher, path: str, first: int, count: int) -> None:
-    """A file of rows whose commit positions count from ``first``."""
-    positions, none = range(first, first + count), [None] * count
-    rows = pa.table(
-        [[str(Lsn.at(position)) for position in positions], none, none, [b"\x07"] * count, none],
+def rows_from(first: int, count: int = 1) -> pa.Table:
+    """Rows whose commit positions count from ``first``."""
+    none = [None] * count
+    return pa.table(
+        [[str(Lsn.at(first + place)) for place in range(count)], none, none, [b"\x07"] * count, none],
         schema=LSN_TIME_MAPPING_SCHEMA,
     )
-    commits = np.array(list(positions), np.uint64)
-    publisher.append([Append(path, rows, commits, np.ones(count, np.int32))])
+
+
+def append(publisher: Publisher, path: str, first: int, count: int) -> None:
+    """A file of such rows."""
+    commits = np.arange(first, first + count, dtype=np.uint64)
+    publisher.append([Append(path, rows_from(first, count), commits, np.ones(count, np.int32))])
 
 
 def left(spark, path: str) -> list[int]:
@@ -104,6 +108,32 @@ def test_the_process_that_commits_asks_spark_for_nothing(spark, lake_root):
     assert left(spark, path) == list(range(25, 42))
     history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").toArrow()
     assert history["operation"].to_pylist()[1:4] == ["DELETE"] * 3
+
+
+def test_commits_that_meet_ask_spark_for_nothing(spark, lake_root):
+    """Where a commit finds its version taken, Delta counts the table anew, while all others wait."""
+    path, tables = str(lake_root / "met"), DeltaTables(spark)
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 1, 10)
+    append(publisher, path, 11, 10)
+    before = jobs(spark)
+    files = [file.path for file in files_below(path, "start_lsn", Lsn.at(15))]
+    deletion, late = (tables.begin_files(path, Purpose.DELETE) for _ in range(2))
+    deletion.replace(files[:1], deletion.schema.empty_table(), fsync=False)
+    late.replace(files[:1], late.schema.empty_table(), fsync=False)
+    append(publisher, path, 21, 10)
+    assert deletion.commit(fsync=False, deleted_rows=10), "an append came in between"
+    transaction = tables.begin(path)
+    transaction.add(rows_from(31), fsync=False, through_spark=False)
+    deletion = tables.begin_files(path, Purpose.DELETE)
+    deletion.replace(files[1:], deletion.schema.empty_table(), fsync=False)
+    assert deletion.commit(fsync=False, deleted_rows=10)
+    assert transaction.commit(31, 1, fsync=False) == deletion.read_version + 2, "a deletion came in between"
+    append(publisher, path, 41, 1)
+    assert jobs(spark) == before
+    assert not late.commit(fsync=False, deleted_rows=10), "of two that take a file the second fails"
+    assert left(spark, path) == [*range(21, 31), 31, 41]
 
 
 def test_files_of_one_transaction_go_whole_beside_one_that_has_a_later_one_too(spark, lake_root):
