@@ -102,6 +102,7 @@ class Scan:
         self._committed = committed
         self._told_of = told
         self._looked_at: Lsn | None = None
+        self._published_at: datetime | None = None
         self._identity: LogIdentity | None = None
         self._told = True
         self._instances = CapturedInstances(())
@@ -170,7 +171,7 @@ class Scan:
         self._told = self._source.tells_ddl()
         marks = self._control.watermarks.get(self._database)
         self._checkpoint, self._scanned, self._high = marks.checkpoint, marks.scanned, marks.high
-        self._last_commit_time, self._published_at = marks.last_commit_time, marks.published_at
+        self._last_commit_time = marks.last_commit_time
         dropped = self._control.instances.dropped(self._database)
         self._instances = CapturedInstances(
             self._control.instances.list(self._database), {table.object_id for table in dropped}
@@ -382,8 +383,7 @@ class Scan:
     def _empty_scan(self, recorder: SessionRecorder, end: Lsn, woken: bool) -> ScanSession | None:
         """Notes how far the log was looked at, now and then a dummy mapping row, and counts the scan."""
         now = self._clock()
-        due = self._published_at is None or now - self._published_at >= IDLE_PUBLICATION
-        if not woken and not due and self._rows.skip():
+        if not woken and not self._is_due(now) and self._rows.skip():
             return None
         self._rows.finish(recorder, now, end)
         self._idle_tick(end, now)
@@ -391,6 +391,15 @@ class Scan:
         self._send(recorder.session)
         self._confirm(end)
         return recorder.session
+
+    def _is_due(self, now: datetime) -> bool:
+        """Whether it is time to write down how far the log was looked at.
+
+        By this process's clock alone, and at once where that was set back: until it caught up with itself the
+        source would have to keep its log.
+        """
+        last = self._published_at
+        return last is None or not timedelta(0) <= now - last < IDLE_PUBLICATION
 
     def _idle_tick(self, end: Lsn, now: datetime) -> None:
         """Keeps max_lsn moving: a dummy row when nothing was captured for a while."""

@@ -134,6 +134,23 @@ def test_empty_scans_of_many_calls_share_one_row(workbench, t):
     assert sessions.aggregate(DATABASE).empty_scan_count == 5
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_jumps_does_not_hold_the_log(workbench, t, hours):
+    """Idle looks are written down every few seconds, and not an hour later."""
+    scan = workbench.scan()
+    workbench.drain(scan)
+    workbench.clock.pass_(hours * 3600)
+    workbench.sql("CREATE TABLE other (x text); INSERT INTO other VALUES ('no change of ours')")
+    mark = workbench.engine._databases.admin(DATABASE).mark()
+    for _ in range(2):
+        scan.run(DRAIN, lambda: False)
+    assert workbench.control.watermarks.get(DATABASE).scanned >= mark
+    before = workbench.control.watermarks.get(DATABASE)
+    workbench.engine._databases.admin(DATABASE).mark()
+    scan.run(DRAIN, lambda: False)
+    assert workbench.control.watermarks.get(DATABASE) == before, "now and then, not at every look"
+
+
 def test_writes_to_other_tables_do_not_hold_the_log(workbench, t):
     workbench.sql("CREATE TABLE other (x text)")
     workbench.sql("INSERT INTO other SELECT repeat('x', 1000) FROM generate_series(1, 1000)")
