@@ -45,11 +45,8 @@ def delete_below(
     Raises LakeFailed; what went before stays deleted.
     """
     with lake_failures():
-        if by_files is not None:
-            while deleted := by_files.step(path, watermark, threshold, key):
-                yield deleted
-            if deleted == 0:
-                return
+        if by_files is not None and (yield from by_files.steps(path, watermark, threshold, key)):
+            return
         yield from _delete_by_sql(spark, path, watermark, threshold, key)
 
 

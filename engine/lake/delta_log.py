@@ -407,8 +407,11 @@ class FileCommit:
         _check_columns(str(self._folder), self._found, from_arrow_schema(rows.schema))
         self.replace([], rows, fsync)
 
-    def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> None:
-        """Writes ``rows``, which are those of ``files`` that stay, into new files; without rows into none."""
+    def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> Sequence[str]:
+        """Writes ``rows``, which are those of ``files`` that stay, into new files; without rows into none.
+
+        The new files' paths.
+        """
         is_change = self._purpose is not Purpose.COMPACT
         added = write_files(self._folder, rows, self._columns, fsync, self._statistics)
         self.written += len(added)
@@ -417,6 +420,7 @@ class FileCommit:
             removed = self._removed(Path(file))
             self._gone.add(removed["path"])
             self._actions.append(self._jvm.action(json.dumps({"remove": removed})))
+        return [str(self._folder / each.name) for each in added]
 
     def _removed(self, file: Path) -> dict[str, Any]:
         """Without the size Delta would count the table's files anew, by Spark jobs at the next commits."""

@@ -1,12 +1,13 @@
 """Obsolete rows deleted file by file, without a Spark job: for the process whose JVM commits.
 
 Spark plans, reads and counts for every statement: several jobs a table, each some tenths of a second of
-processor time. Delta's log says which files hold nothing but obsolete rows; Arrow rewrites the others.
+processor time. Delta's log says which files hold nothing but obsolete rows; Arrow rewrites the others, each
+once, whatever the threshold is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,25 +27,61 @@ class FileDeletion:
         self._tables = tables
         self._fsync = fsync
 
-    def step(self, path: str, watermark: Lsn, threshold: int, key: Sequence[str]) -> int | None:
-        """One statement's worth: all files that are obsolete as a whole, else ``threshold`` rows at most.
+    def steps(
+        self, path: str, watermark: Lsn, threshold: int, key: Sequence[str]
+    ) -> Generator[int, None, bool]:
+        """Statements: all files that are obsolete as a whole, then at most ``threshold`` rows each.
 
-        The rows that went, 0 where there are none; None where only Spark can tell. Raises LakeFailed where
-        another writer was faster; what the file system raises.
+        Gives the rows that each deleted. Returns False where only Spark can tell what is obsolete. Raises
+        LakeFailed where another writer was faster; what the file system raises.
         """
         if local_folder(path) is None:
-            return None
-        if not (files := files_below(path, key[0], watermark)):
-            return None if files is None else 0
+            return False
+        while files := files_below(path, key[0], watermark):
+            deleted = 0
+            for rows in self._round(path, watermark, threshold, key):
+                deleted += rows
+                yield rows
+            if not deleted:
+                break
+        return files is not None
+
+    def _round(self, path: str, watermark: Lsn, most: int, key: Sequence[str]) -> Iterator[int]:
         commit = self._tables.begin_files(path, Purpose.DELETE)
         files = files_below(path, key[0], watermark, commit.read_version) or []
         whole = [file for file in files if is_obsolete(file, watermark)]
         if whole:
-            deleted = sum(file.rows for file in whole)
-            commit.replace([file.path for file in whole], commit.schema.empty_table(), self._fsync)
-        else:
-            deleted = self._rewritten(commit, files, watermark, threshold, key)
-        if deleted and not commit.commit(self._fsync, deleted):
+            yield self._without(commit, [file.path for file in whole], sum(file.rows for file in whole))
+        elif files and _count_below(commit.rows(files[0].path), watermark, key) > most:
+            for piece, rows in self._split(path, files[0].path, watermark, most, key):
+                yield self._without(self._tables.begin_files(path, Purpose.DELETE), piece, rows)
+        elif deleted := self._rewritten(commit, files, watermark, most, key):
+            yield self._done(commit, deleted)
+
+    def _split(
+        self, path: str, file: str, watermark: Lsn, most: int, key: Sequence[str]
+    ) -> Sequence[tuple[Sequence[str], int]]:
+        """Makes of a file one with the rows that stay, and pieces of ``most`` obsolete ones in log order.
+
+        The pieces, with their rows: dropping one rewrites nothing, where a million rows would be rewritten
+        for each few thousand that go. No row has changed so far. Pieces that a kill leaves go whole later.
+        """
+        commit = self._tables.begin_files(path, Purpose.COMPACT)
+        rows = commit.rows(file)
+        is_below = pc.less(rows[key[0]], str(watermark))
+        below = rows.filter(is_below).sort_by([(name, "ascending") for name in key])
+        commit.replace([file], rows.filter(pc.invert(is_below)), self._fsync)
+        parts = [below.slice(first, most) for first in range(0, len(below), most)]
+        pieces = [(commit.replace([], part, self._fsync), len(part)) for part in parts]
+        self._done(commit, 0)
+        return pieces
+
+    def _without(self, commit: FileCommit, files: Sequence[str], rows: int) -> int:
+        commit.replace(files, commit.schema.empty_table(), self._fsync)
+        return self._done(commit, rows)
+
+    def _done(self, commit: FileCommit, deleted: int) -> int:
+        if not commit.commit(self._fsync, deleted):
             raise LakeFailed("Another writer was faster with these files.")
         return deleted
 
@@ -74,6 +111,10 @@ def files_below(
     if found is None or not all(file.rows and file.least and file.most for file in found.files):
         return None
     return list(found.files)
+
+
+def _count_below(rows: pa.Table, watermark: Lsn, key: Sequence[str]) -> int:
+    return int(pc.sum(pc.less(rows[key[0]], str(watermark))).as_py() or 0)
 
 
 def _first_below(rows: pa.Table, watermark: Lsn, most: int, key: Sequence[str]) -> pa.Array:

@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.lake.deletion import MAPPING_KEY, delete_below
@@ -107,7 +108,34 @@ def test_the_process_that_commits_asks_spark_for_nothing(spark, lake_root):
     assert (planned.whole_rows, planned.statements(3)) == (20, len(statements))
     assert left(spark, path) == list(range(25, 42))
     history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").toArrow()
-    assert history["operation"].to_pylist()[1:4] == ["DELETE"] * 3
+    operations = history["operation"].to_pylist()[1:5]
+    assert operations == ["DELETE", "DELETE", "OPTIMIZE", "DELETE"], "a file that is shared is split first"
+
+
+def test_a_shared_file_is_rewritten_once_whatever_the_threshold(spark, lake_root):
+    path, by_files = str(lake_root / "shared"), FileDeletion(DeltaTables(spark), fsync=False)
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 1, 1000)
+    versions = [left(spark, path)]
+    for deleted in delete_below(spark, path, Lsn.at(701), 100, MAPPING_KEY, by_files):
+        assert deleted == 100
+        versions.append(left(spark, path))
+    assert versions == [list(range(1 + gone, 1001)) for gone in range(0, 800, 100)]
+    written = [file for file in Path(path).glob("*.parquet") if pq.read_metadata(file).num_rows > 100]
+    assert sorted(pq.read_metadata(file).num_rows for file in written) == [300, 1000]
+
+
+def test_pieces_that_a_kill_left_go_with_the_next_run(spark, lake_root):
+    path, by_files = str(lake_root / "pieces"), FileDeletion(DeltaTables(spark), fsync=False)
+    publisher = Publisher(spark, fsync=False)
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 1, 10)
+    cut = delete_below(spark, path, Lsn.at(9), 3, MAPPING_KEY, by_files)
+    assert next(cut) == 3
+    cut.close()
+    assert list(delete_below(spark, path, Lsn.at(9), 3, MAPPING_KEY, by_files)) == [5]
+    assert left(spark, path) == [9, 10]
 
 
 def test_commits_that_meet_ask_spark_for_nothing(spark, lake_root):
