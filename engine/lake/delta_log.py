@@ -348,13 +348,20 @@ class DeltaTransaction:
         for app_id, reached in ((COMMIT_APP_ID, commit), (COMMAND_APP_ID, command)):
             self._actions.append(self._jvm.action(json.dumps({"txn": {"appId": app_id, "version": reached}})))
         self._jvm.enter()
-        transaction = self._transaction
-        if not self._by_spark:
-            transaction = self._tables.moved_on(self._path, self.read_version, _moves_position) or transaction
-        version: int = transaction.commit(self._jvm.as_seq(self._actions), self._jvm.write)
+        version: int = self._newest().commit(self._jvm.as_seq(self._actions), self._jvm.write)
         if fsync and (folder := local_folder(self._path)):
             _flush_log_entry(folder / "_delta_log", version)
         return version
+
+    def _newest(self) -> Any:
+        """Delta's transaction, on the newest version where others have come meanwhile; it minds the same."""
+        if self._by_spark or local_folder(self._path) is None:
+            return self._transaction
+        moved_on = self._tables.moved_on(self._path, self.read_version, _moves_position)
+        if moved_on is None:
+            return self._transaction
+        moved_on.readTxn().addOne(COMMIT_APP_ID)
+        return moved_on
 
 
 class FileCommit:
