@@ -29,6 +29,19 @@ def press(target: Locator, effect: Locator, position: Position | None = None) ->
     expect(effect).to_be_visible()
 
 
+def open_go_to(page: Page) -> None:
+    """Opens "Go to" by its keys, which are heard from when its button is drawn; the box has the focus."""
+    expect(page.locator(".st-key-go_to button").first).to_be_visible()
+    expect_settled(page)
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("dialog").get_by_role("combobox")
+    try:
+        box.wait_for(timeout=SOON)
+    except TimeoutError:
+        page.keyboard.press("Control+k")
+    expect(box).to_be_focused()
+
+
 def confirm(page: Page, name: str) -> None:
     """Clicks a button of the open dialog (its last of that name); returns when the dialog is gone."""
     button(page.get_by_role("dialog"), name).last.click()

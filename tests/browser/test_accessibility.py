@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from dashboard.navigation import SECTIONS
-from tests.browser.controls import expect_settled
+from tests.browser.controls import expect_settled, open_go_to
 from tests.browser.running import RunningHome
 
 pytestmark = pytest.mark.browser
@@ -57,9 +57,7 @@ def test_the_list_of_all_databases_has_no_violation(open_page: OpenPage, branch:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_go_to_has_no_violation(open_page: OpenPage, scheme: str) -> None:
     page = _opened(_in(scheme, open_page("/?live=paused")), "cleanup")
-    expect_settled(page)
-    page.keyboard.press("Control+k")
-    expect(page.get_by_role("dialog").get_by_role("combobox")).to_be_focused()
+    open_go_to(page)
     page.keyboard.type("changes")
     expect(page.get_by_role("option").first).to_be_visible()
     assert _violations(page) == []

@@ -8,22 +8,15 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.controls import expect_settled
+from tests.browser.controls import expect_settled, open_go_to
 
 pytestmark = pytest.mark.browser
 OpenPage = Callable[..., Page]
 
 
-def open_dialog(page: Page) -> None:
-    """By its keys, which are heard once the header is drawn."""
-    expect_settled(page)
-    page.keyboard.press("Control+k")
-    expect(page.get_by_role("dialog").get_by_role("combobox")).to_be_focused()
-
-
 def go(page: Page, text: str) -> None:
     """Opens the dialog and types at once."""
-    open_dialog(page)
+    open_go_to(page)
     page.keyboard.type(text)
     expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("Enter")
@@ -46,7 +39,7 @@ def test_a_page_a_table_and_an_error_number_are_a_few_keys_away(open_page: OpenP
         expect(page).to_have_url(re.compile(f"t_ci=HumanResources_{name}"))
     go(page, "Msg 22976")
     expect_page(page, "Errors")
-    open_dialog(page)
+    open_go_to(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect_page(page, "Errors")
