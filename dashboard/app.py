@@ -86,6 +86,7 @@ def main() -> None:
     }
     st.session_state["pages"] = {name: page for pages in sections.values() for name, page in pages.items()}
     page = st.navigation({name: list(pages.values()) for name, pages in sections.items()}, position="top")
+    state.begin_page(page.url_path)
     follow()
     draw_dialog()
     header(page.title, page.url_path or "overview")

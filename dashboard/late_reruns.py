@@ -6,6 +6,7 @@ old page, and one that waits behind the new page's run is run as the old page's,
 everything the new page had drawn and fails at the next part ("Bad delta path index"). Streamlit has no
 setting against either, so `install` puts a check before the two functions that decide it. They are
 Streamlit's own: its version is pinned, and tests/dashboard/test_late_reruns.py fails where they change.
+A fragment is known by its name and place, so those of different pages need different names: `state.of_page`.
 """
 
 from __future__ import annotations
@@ -49,12 +50,15 @@ def _keeping_page(original: _Request) -> _Request:
 
 
 def _of_this_page(original: _Run) -> _Run:
-    """Fragments of a page that is not shown any more are not run."""
+    """Fragments that are gone, with their page, are not run, not even in name.
+
+    Which page is shown can't be asked for here: a run that was stopped a moment ago may still write it.
+    """
 
     @wraps(original)
     def run(self: ScriptRunner, asked: RerunData) -> None:
-        shown = self._pages_manager.current_page_script_hash
-        if not asked.fragment_id_queue or asked.page_script_hash == shown:
+        fragments = asked.fragment_id_queue
+        if not fragments or any(map(self._fragment_storage.contains, fragments)):
             original(self, asked)
 
     return run

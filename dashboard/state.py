@@ -238,6 +238,20 @@ _PART: ContextVar[_Part | None] = ContextVar("part", default=None)
 _HASTE = "parts_in_haste"
 
 
+_PAGE: ContextVar[str] = ContextVar("page", default="")
+
+
+def begin_page(name: str) -> None:
+    """Says which page this run draws."""
+    _PAGE.set(name)
+
+
+def of_page(body: Callable[[], None]) -> Callable[[], None]:
+    """The body of a part with a timer, under a name that no other page's part has: see `late_reruns`."""
+    body.__qualname__ = f"{body.__qualname__} on {_PAGE.get()}"
+    return body
+
+
 def live(body: Callable[[], None], at_once: bool = False) -> None:
     """Draws ``body`` now and again at the viewer's interval (at most three of these on a page).
 
@@ -262,7 +276,7 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
             in_haste.symmetric_difference_update({part})
             st.rerun(scope="app")  # a timer's interval can be changed from without alone
 
-    st.fragment(tick, run_every=SOON if at_once or is_hurried else viewer().interval)()
+    st.fragment(of_page(tick), run_every=SOON if at_once or is_hurried else viewer().interval)()
 
 
 def _is_awaited(body: Callable[[], None]) -> bool:

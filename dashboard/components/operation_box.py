@@ -45,7 +45,7 @@ def awaited(body: Callable[[], None]) -> None:
     if state.look_soon():
         body()
     else:
-        st.fragment(body, run_every=state.SOON)()
+        st.fragment(state.of_page(body), run_every=state.SOON)()
 
 
 def is_answered(operation: Operation, key: str) -> bool:

@@ -103,7 +103,7 @@ def test_a_tick_of_the_page_before_does_not_run_behind_the_page_that_is_drawn(br
     browser.hears(_draws("tick"))  # the second page is under way: it shares the part, and its name
     browser.asks(pages["First"], fragment)
     browser.hears(_is_finished)
-    browser.asks(pages["Second"], fragment)
+    browser.asks(pages["Second"])
     heard = browser.hears(_is_finished)
     assert {each.new_session.page_script_hash for each in heard if each.HasField("new_session")} == {
         pages["Second"]

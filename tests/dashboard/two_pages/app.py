@@ -18,10 +18,10 @@ pages = [st.Page(first, title="First", default=True), st.Page(second, title="Sec
 page = st.navigation(pages)
 
 
-@st.fragment(run_every=60)
 def ticking() -> None:
     st.text("tick")
 
 
-ticking()
+ticking.__qualname__ = page.title  # known by name and place: each page has its own
+st.fragment(ticking, run_every=60)()
 page.run()
