@@ -14,7 +14,7 @@ from dashboard.components.instance_cleanup import instance_button
 from dashboard.components.job_card import act, agent_is_alive, parameter_table, state_badge
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_box, statement_popover
 from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.model.cleanup import CleanupPreview
@@ -200,8 +200,7 @@ def _form(view: DatabaseView, job: CleanupJob) -> None:
             args=(view.name, job),
             **permitted("change_job", disabled=is_same and schedule is None, job_type="cleanup"),
         )
-        with st.popover("Statement", icon=":material/code:", type="tertiary"):
-            statement_box(statements.change_cleanup_job(view.name, **asdict(wanted), schedule=schedule))
+        statement_popover(statements.change_cleanup_job(view.name, **asdict(wanted), schedule=schedule))
 
 
 _CRON = (

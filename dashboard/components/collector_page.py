@@ -17,7 +17,7 @@ from dashboard.components.job_card import act, agent_is_alive
 from dashboard.components.operation_box import follow_operation, operation_failure, operation_progress
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_box, statement_popover
 from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.format import Zone
 from dashboard.operations import Operation
@@ -156,8 +156,7 @@ def _buttons(found: CollectionSet) -> None:
     is_off = state.snapshot().failure is not None
     operation = state.operations().get(_key(found))
     is_busy = operation is not None and operation.is_active
-    with st.popover("Statement", icon=":material/code:", type="tertiary"):
-        statement_box(statements.collect(found.name))
+    statement_popover(statements.collect(found.name))
     st.button(
         "Collect now",
         icon=":material/photo_camera:",
@@ -281,8 +280,7 @@ def _form(found: CollectionSet) -> None:
                 disabled=schedule is None and days == found.days_until_expiration,
             ),
         )
-        with st.popover("Statement", icon=":material/code:", type="tertiary"):
-            statement_box(statements.update_collection_set(found.name, schedule, days))
+        statement_popover(statements.update_collection_set(found.name, schedule, days))
 
 
 def _typed(found: CollectionSet) -> tuple[str | None, int]:

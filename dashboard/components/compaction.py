@@ -10,7 +10,7 @@ from dashboard.components.job_card import agent_is_alive
 from dashboard.components.operation_box import operation_failure
 from dashboard.components.permission import permitted
 from dashboard.components.problem import escaped
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_popover
 from dashboard.operations import Operation
 from dashboard.snapshot import DatabaseView
 from engine.model.compaction import CompactionRun
@@ -39,8 +39,7 @@ def compaction_line(view: DatabaseView) -> None:
                 args=(view.name,),
                 **permitted("compact", disabled=is_active or not agent_is_alive()),
             )
-            with st.popover("Statement", icon=":material/code:", type="tertiary"):
-                statement_box(statements.compact(view.name))
+            statement_popover(statements.compact(view.name))
         if operation is not None and not operation.is_active:
             operation_failure(operation)
 

@@ -15,7 +15,7 @@ from dashboard.charts.chart import TimeRange
 from dashboard.charts.history import heat_map, history_chart
 from dashboard.components import explorer
 from dashboard.components.chart_card import chart_card
-from dashboard.components.operation_box import operation_failure, operation_progress
+from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
 from dashboard.components.problem import escaped
 from dashboard.components.range_picker import RangePicker
 from dashboard.history import MEASURES, PERIOD, SPANS, Asked
@@ -106,7 +106,7 @@ def _submit(asked: Asked) -> Operation:
 
 def _shown(operation: Operation) -> HistoryRead | None:
     """What was read; while that is under way, what was shown before of the same database."""
-    operation.wait(0.15)
+    operation.wait(AT_ONCE)
     if isinstance(operation.result, HistoryRead):
         st.session_state["h_shown"] = operation.result
         return operation.result

@@ -13,7 +13,7 @@ from dashboard import glossary, sessions, state, statements
 from dashboard.components.dropped_job import dropped_job
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_box, statement_popover
 from dashboard.components.tuner_card import tuner_card
 from dashboard.dialogs import close_dialog, dialog_button, open_dialog
 from dashboard.snapshot import DatabaseView
@@ -255,8 +255,7 @@ def parameter_form(view: DatabaseView) -> None:
             args=(view.name,),
             **permitted("change_job", disabled=wanted == job.configured),
         )
-        with st.popover("Statement", icon=":material/code:", type="tertiary"):
-            statement_box(statements.change_job(view.name, **asdict(wanted)))
+        statement_popover(statements.change_job(view.name, **asdict(wanted)))
 
 
 def _fill(database: str, configured: CaptureParameters) -> None:

@@ -8,6 +8,7 @@ from dashboard import format as fmt
 from dashboard import reading, state
 from dashboard.components.change_table import latest_table
 from dashboard.components.explorer import jump_to
+from dashboard.components.operation_box import AT_ONCE
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 from dashboard.snapshot import DatabaseView
@@ -17,8 +18,6 @@ from engine.model.job import JobState
 _KEPT = "latest_shown"
 NOTHING_YET = "No changes yet. What is committed at the source appears here within seconds."
 NOT_RUNNING = "No changes yet, and the capture job does not run: nothing appears here until it is started."
-AT_ONCE = 0.15
-"""Seconds a tick waits for its own read; a slower one is shown by the next tick."""
 PAUSE = 2.0
 """Least seconds between two reads, however fast the watermark moves."""
 

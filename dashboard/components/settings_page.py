@@ -12,7 +12,7 @@ from dashboard import identity, state, statements
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.components.row_table import row_table
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_popover
 from engine.errors import CdcError
 from engine.model.alert import AlertHook
 from engine.model.dashboard import ZONES, DashboardSettings
@@ -138,8 +138,7 @@ def _give(chosen: Membership | None) -> None:
                 **permitted("drop_role"),
             )
         if name:
-            with st.popover("Statement", icon=":material/code:", type="tertiary"):
-                statement_box(statements.set_role(name, role, principal or None))
+            statement_popover(statements.set_role(name, role, principal or None))
 
 
 _NAME_HELP = "What the provider of identities calls them: a verified e-mail address, else their key there."
@@ -185,8 +184,7 @@ def _dashboard() -> None:
             on_click=_save,
             **permitted("set_dashboard_settings", disabled=wanted == now),
         )
-        with st.popover("Statement", icon=":material/code:", type="tertiary"):
-            statement_box(statements.set_dashboard_settings(wanted.exports, wanted.zone))
+        statement_popover(statements.set_dashboard_settings(wanted.exports, wanted.zone))
 
 
 _EXPORTS_HELP = "Off: the buttons go, and the engine refuses. Each download is in Activity, with its query."

@@ -17,3 +17,9 @@ def statement_box(statement: Statement) -> None:
     ):
         is_long = text.count("\n") >= LINES
         tab.code(text, language=language, height=280 if is_long else "content", wrap_lines=True)
+
+
+def statement_popover(statement: Statement, key: str | None = None) -> None:
+    """A button that shows the statement of the action beside it."""
+    with st.popover("Statement", icon=":material/code:", type="tertiary", key=key):
+        statement_box(statement)

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import state
 from dashboard.components.console_page import run_outcome
-from dashboard.components.operation_box import follow_operation, operation_failure
+from dashboard.components.operation_box import AT_ONCE, follow_operation, operation_failure
 from dashboard.components.problem import escaped, problem_box
 from dashboard.console import TabConsole
 from dashboard.operations import Operation, OperationState
@@ -79,7 +79,7 @@ def _facts(view: DatabaseView) -> Facts | None:
             return mark, read_facts(engine, view.name, view.instances, high, jobs, running)
 
         operation = state.operations().submit(key, "Reading what the tour has shown", work)
-        operation.wait(0.15)
+        operation.wait(AT_ONCE)
     if operation.state is OperationState.DONE:
         st.session_state[_KEPT] = view.name, operation.result[1]
     elif operation.state is OperationState.FAILED:

@@ -12,7 +12,7 @@ from dashboard import glossary, state, statements, tuner
 from dashboard.components.operation_box import is_answered
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, last_problem
-from dashboard.components.statement_box import statement_box
+from dashboard.components.statement_box import statement_popover
 from dashboard.operations import Operation
 from dashboard.sessions import align_up
 from dashboard.snapshot import DatabaseView
@@ -100,8 +100,9 @@ def _advice(job: Job, load: Load) -> None:
                 args=(job.database, best.parameters),
                 **permitted("change_job"),
             )
-            with st.popover("Statement", icon=":material/code:", type="tertiary", key="k_take_statement"):
-                statement_box(statements.change_job(job.database, **asdict(best.parameters)))
+            statement_popover(
+                statements.change_job(job.database, **asdict(best.parameters)), key="k_take_statement"
+            )
             st.caption("They take effect when the job is restarted.")
 
 
