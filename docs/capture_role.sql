@@ -26,9 +26,3 @@ SELECT current_setting('server_version_num')::int >= 160000 AS can_mark \gset
 \if :can_mark
     GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO :"role";
 \endif
-
--- Enabling, disabling and DDL are words in the log. By default every user may write there, also such words, and end
--- the capture of a table: from here on only Highwater may, and roles that are granted it as well.
-SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC; GRANT EXECUTE ON FUNCTION %1$s TO %I', oid::regprocedure, :'role')
-FROM pg_proc WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace
-\gexec

@@ -1,5 +1,6 @@
 """A source with a password and a role of the least rights: what that can do, and who reads the secrets."""
 
+import json
 import os
 import stat
 import subprocess
@@ -79,12 +80,28 @@ def test_the_documented_role_has_no_other_right(shop, postgres):
     assert roles == [OWNER]
 
 
-def test_nobody_else_writes_words_into_the_log(shop):
-    """Among them are those by which capture begins and ends."""
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        execute(shop, "SELECT pg_logical_emit_message(true, 'highwater', '{}')")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        execute(shop, "SELECT pg_logical_emit_message(true, 'highwater', '{}'::bytea)")
+def test_nobody_else_ends_a_table_s_capture(home, shop):
+    """PostgreSQL lets everybody write into the log, also what looks like the words by which capture ends."""
+    execute(shop, "CREATE TABLE public.guarded (id int PRIMARY KEY)")
+    home.must("enable", "-d", "shop", "public.guarded")
+    [(table,)] = execute(shop, "SELECT 'guarded'::regclass::oid::bigint")
+    for word in (
+        {"event": "dropped", "table_id": table, "ddl": "DROP TABLE guarded"},
+        {
+            "event": "altered",
+            "table_id": table,
+            "schema": "public",
+            "table": "guarded",
+            "columns": [],
+            "ddl": "",
+        },
+        *({"event": "disabled", "capture_instance": "public_guarded", "object_id": n} for n in range(1, 20)),
+    ):
+        execute(shop, f"SELECT pg_logical_emit_message(true, 'highwater', '{json.dumps(word)}')")
+    execute(shop, "INSERT INTO guarded VALUES (1)")
+    home.must("sync", "-d", "shop", "--timeout", "600")
+    assert [row["id"] for row in home.changes("shop", "public_guarded")] == [1]
+    home.must("disable", "-d", "shop", "public.guarded")
 
 
 def test_the_documented_event_triggers_are_those_that_enabling_makes():

@@ -79,9 +79,9 @@ class Source:
         """(operation, column, …) of every image read, in the order of the log."""
         return [row[3:] for row in placed_rows(self.pieces(limit))]
 
-    def another_log(self) -> PostgresLog:
-        """A second reader of the same slot, as after a restart."""
-        log = PostgresLog(self.dsn, slot_name(self.connection.info.dbname), PUBLICATION)
+    def another_log(self, dsn: str | None = None) -> PostgresLog:
+        """A second reader of the same slot, as after a restart; ``dsn`` where it has another role."""
+        log = PostgresLog(dsn or self.dsn, slot_name(self.connection.info.dbname), PUBLICATION)
         self.opened.append(log)
         return log
 

@@ -27,6 +27,7 @@ from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import log_error
 from engine.sources.postgres.transactions import TransactionMarker
 from engine.sources.postgres.types import TypeCatalog
+from engine.sources.postgres.words import Words
 from tests.conftest import databases
 from tests.sources.test_value_properties import placed
 
@@ -79,7 +80,7 @@ class Decoder:
         try:
             with understood():
                 marked = TransactionMarker().mark(frame(rows))
-                shaped = ShapedBlock.of(marked, Shapes(catalog), "test", False)
+                shaped = ShapedBlock.of(marked, Shapes(catalog), Words(self.connection, "test"), False)
                 return decoder.piece(shaped, 0, len(marked.commit))
         except psycopg.Error as error:
             raise log_error(error, "test") from error

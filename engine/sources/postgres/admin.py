@@ -409,7 +409,7 @@ def _enable(commands: Commands, instance: CaptureInstance) -> None:
     _refuse_tracked_parts(commands, instance)
     tracking.guard_index(commands, instance)
     tracking.fix_partitions(commands, instance)
-    commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, enabled_json(instance)])
+    _write_word(commands, enabled_json(instance))
 
 
 def _refuse_virtual_columns(commands: Commands, instance: CaptureInstance) -> None:
@@ -446,7 +446,15 @@ def _disable(commands: Commands, instance: CaptureInstance, last_of_table: bool)
         tracking.untrack(commands, instance.source_object_id)
     tracking.release_index(commands, instance)
     tracking.release_partitions(commands, instance)
-    commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, disabled_json(instance)])
+    _write_word(commands, disabled_json(instance))
+
+
+def _write_word(commands: Commands, word: str) -> None:
+    """Into the log, with our seal where the database's objects are of this version."""
+    if objects.is_outdated(commands.connection):
+        commands.run("SELECT pg_logical_emit_message(true, %s, %s::text)", [PREFIX, word])
+    else:
+        commands.run("SELECT cdc.write_word(%s::json)", [word])
 
 
 def _exists(connection: Connection, query: str, *values: str | int) -> bool:

@@ -4,7 +4,7 @@
 GRANT USAGE ON SCHEMA cdc TO PUBLIC;
 
 -- Raised with every change of this file: where a database has less, it is upgraded.
-CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 3';
+CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 4';
 
 CREATE OR REPLACE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
 BEGIN
@@ -53,7 +53,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $body$;
 
--- DDL of our own is known by this word, which nobody else can read.
+-- DDL of our own is known by this word, which nobody else can read; words of our own by a seal made with it.
 CREATE TABLE IF NOT EXISTS cdc.own_ddl (word text NOT NULL);
 INSERT INTO cdc.own_ddl SELECT gen_random_uuid()::text WHERE NOT EXISTS (SELECT FROM cdc.own_ddl);
 
@@ -62,10 +62,53 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
     SELECT coalesce(current_setting('highwater.own', true) = (SELECT word FROM cdc.own_ddl), false)
 $body$;
 
--- The words that an event trigger writes into the log are UTF-8 whatever the database's encoding is.
-CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $body$
-    SELECT pg_logical_emit_message(true, 'highwater', CASE getdatabaseencoding()
-        WHEN 'SQL_ASCII' THEN convert_to(word::text, 'SQL_ASCII') ELSE convert_to(word::text, 'UTF8') END)
+-- Everybody may write words into the log. Ours have a seal, which nobody can make who can't read own_ddl, nor use
+-- again: it is of one content in one transaction.
+CREATE FUNCTION cdc.seal(xid bigint, content bytea) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog AS $body$
+    SELECT encode(sha256(key || sha256(key || int8send(xid & 4294967295) || content)), 'hex')
+    FROM (SELECT decode(replace(word, '-', ''), 'hex') AS key FROM cdc.own_ddl) o
+$body$;
+REVOKE ALL ON FUNCTION cdc.seal(bigint, bytea) FROM PUBLIC;
+
+-- Words that an earlier version wrote have no seal: they are of transactions with lower ids than this. Without a row
+-- the upgrade isn't over yet.
+CREATE TABLE IF NOT EXISTS cdc.unsealed_words (
+    below_xid bigint NOT NULL,
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only)
+);
+
+-- Whether each word of the log is ours, by its prefix there, the lower 32 bits of its transaction's id and its content.
+CREATE FUNCTION cdc.are_own_words(prefixes text[], xids bigint[], contents bytea[]) RETURNS boolean[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
+    WITH source AS (
+        SELECT next_xid, CASE
+            WHEN below_xid <= next_xid THEN below_xid
+            -- Of another server: the database was restored from a dump.
+            WHEN below_xid > next_xid THEN 0
+            ELSE next_xid + 1 END AS below_xid
+        FROM txid_snapshot_xmax(txid_current_snapshot()) AS next_xid LEFT JOIN cdc.unsealed_words ON true
+    )
+    SELECT array_agg(CASE
+        -- Nothing in a log is half of all ids old.
+        WHEN prefix = 'highwater' THEN next_xid - (next_xid - xid + 4294967296) % 4294967296 < below_xid
+        ELSE prefix = 'highwater.' || cdc.seal(xid, content) END ORDER BY place)
+    FROM unnest(prefixes, xids, contents) WITH ORDINALITY AS word(prefix, xid, content, place), source
+$body$;
+
+-- Writes a word of ours into the log, UTF-8 whatever the database's encoding is.
+CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+DECLARE
+    content bytea := CASE getdatabaseencoding()
+        WHEN 'SQL_ASCII' THEN convert_to(word::text, 'SQL_ASCII') ELSE convert_to(word::text, 'UTF8') END;
+    seal text := cdc.seal(txid_current(), content);
+BEGIN
+    IF seal IS NULL THEN
+        -- Of a snapshot from before there was one: the statement would go unnoticed.
+        RAISE EXCEPTION 'Change Data Capture was upgraded after this transaction began: run it again.'
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    PERFORM pg_logical_emit_message(true, 'highwater.' || seal, content);
+END
 $body$;
 REVOKE ALL ON FUNCTION cdc.write_word(json) FROM PUBLIC;
 
@@ -481,3 +524,6 @@ $body$;
 GRANT EXECUTE ON FUNCTION cdc.version(), cdc.is_own_ddl(), cdc.named_concurrently(text), cdc.is_obscure(text),
     cdc.check_before_ddl(text, oid, boolean), cdc.altered_tables(), cdc.check_partitions(oid), cdc.write_shape(oid), cdc.follow_partitions(oid),
     cdc.check_after_ddl(oid[]), cdc.refuse_truncate() TO PUBLIC;
+
+-- What whoever reads the log calls, be it another role than the owner.
+GRANT EXECUTE ON FUNCTION cdc.are_own_words(text[], bigint[], bytea[]) TO PUBLIC;

@@ -28,6 +28,7 @@ from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
 from engine.sources.postgres.transactions import TransactionMarker
 from engine.sources.postgres.types import TypeCatalog
+from engine.sources.postgres.words import Words
 
 _log = structlog.get_logger(__name__)
 
@@ -180,7 +181,7 @@ class PostgresLog:
         with self._reaching():
             self._check_publication()
             peek = Peek(self._stream(), self._name, upto, changes, self._binary)
-        self._reading = _Reading(peek, Shapes(self._catalog()), self._name.database, after)
+        self._reading = _Reading(peek, Shapes(self._catalog()), self._words, after)
         return self._reading
 
     def _check_publication(self) -> None:
@@ -291,6 +292,7 @@ class PostgresLog:
         if self._control_connection is None or self._control_connection.closed:
             self._control_connection = connect(self._dsn, self._name.database, "highwater log control")
             self._catalog_of = TypeCatalog(self._control_connection)
+            self._words = Words(self._control_connection, self._name.database)
             server = PostgresValues(self._control_connection, self._name.database)
             self._decoder_of = PieceDecoder(
                 server, self._name.database, not is_unencoded(self._control_connection)
@@ -312,11 +314,11 @@ class PostgresLog:
 class _Reading:
     """A peek being handed out: its current block and how far that has been given."""
 
-    def __init__(self, peek: Peek, shapes: Shapes, database: str, after: int) -> None:
+    def __init__(self, peek: Peek, shapes: Shapes, words: Words, after: int) -> None:
         self.peek = peek
         self.taken = (0, 0)
         self._shapes = shapes
-        self._database = database
+        self._words = words
         self._marker = TransactionMarker()
         self._shaped: ShapedBlock | None = None
         self._given = after
@@ -333,7 +335,7 @@ class _Reading:
             block = self.peek.block(size)
             if block is None:
                 return None
-            self._shaped = ShapedBlock.of(self._marker.mark(block), self._shapes, self._database, goes_on)
+            self._shaped = ShapedBlock.of(self._marker.mark(block), self._shapes, self._words, goes_on)
             self.taken = (0, 0)
         return self._shaped
 

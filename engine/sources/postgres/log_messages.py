@@ -19,6 +19,7 @@ from engine.model.lsn import Lsn
 from engine.model.table_shape import ShapeColumn
 
 PREFIX = "highwater"
+"""Of a word; from version 4 of enable.sql on with a point and the word's seal behind it."""
 MARK_PREFIX = "highwater.mark"
 
 

@@ -10,7 +10,7 @@ SCHEMA_COMMENT = "Change data capture by Highwater."
 """How the comment on our schema begins."""
 SCHEMA_WARNING = "Do not alter: disable the database instead."
 """What it says then."""
-VERSION = 3
+VERSION = 4
 """What cdc.version() of enable.sql says; databases enabled before there was one have none."""
 OWNER_COMMENT = "Enabled by home "
 """What comes last in it, before who that is."""
@@ -20,6 +20,7 @@ TRUNCATE_TRIGGER = "highwater_refuse_truncate"
 TRACKED_TABLES = "tracked_tables"
 TRACKED_INDEXES = "tracked_indexes"
 FIXED_PARTITIONS = "fixed_partitions"
+UNSEALED_WORDS = "unsealed_words"
 BEFORE_TRIGGER, DDL_TRIGGER, DROP_TRIGGER = "highwater_before", "highwater_ddl", "highwater_drop"
 
 _EVENTS = {

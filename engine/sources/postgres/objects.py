@@ -20,6 +20,7 @@ from engine.sources.postgres.names import (
     TRACKED_TABLES,
     TRIGGER_FUNCTIONS,
     TRUNCATE_GUARD,
+    UNSEALED_WORDS,
     VERSION,
     always,
 )
@@ -65,6 +66,7 @@ def make(commands: Commands) -> None:
     comment = sql.Literal(f"{SCHEMA_COMMENT} {SCHEMA_WARNING}")
     commands.run(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(SCHEMA), comment))
     _run_script(commands)
+    commands.run(f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} VALUES (0)")
 
 
 def upgrade(commands: Commands, instances: Sequence[CaptureInstance]) -> bool:
@@ -74,8 +76,11 @@ def upgrade(commands: Commands, instances: Sequence[CaptureInstance]) -> bool:
     DDL meanwhile meet either version, whole. It is done as the objects' owner, whose they stay. Raises
     psycopg.Error: InsufficientPrivilege where the role is no member of the owner's, LockNotAvailable.
     """
-    if not is_outdated(commands.connection):
-        return False
+    replaced = is_outdated(commands.connection) and _replace(commands, instances)
+    return _demand_seals(commands) or replaced
+
+
+def _replace(commands: Commands, instances: Sequence[CaptureInstance]) -> bool:
     with commands.connection.transaction():
         commands.run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         commands.run(f"LOCK TABLE {SCHEMA}.{TRACKED_TABLES} IN SHARE UPDATE EXCLUSIVE MODE")
@@ -93,6 +98,23 @@ def upgrade(commands: Commands, instances: Sequence[CaptureInstance]) -> bool:
         commands.run("RESET ROLE")
         make_event_triggers(commands)
     return True
+
+
+def _demand_seals(commands: Commands) -> bool:
+    """Ends an upgrade: words of transactions that begin from now on need a seal; False where that is so.
+
+    After the upgrade's commit: only then does whoever gets a transaction id call the new functions.
+    """
+    connection = commands.connection
+    if installed_version(connection) is None or missing_membership(connection) is not None:
+        return False
+    with connection.transaction():
+        _become(commands, _other_owner(connection))
+        demanded = commands.run(
+            f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} SELECT txid_snapshot_xmax(txid_current_snapshot())"
+            f" WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{UNSEALED_WORDS}) ON CONFLICT DO NOTHING"
+        )
+    return demanded.rowcount > 0
 
 
 def missing_membership(connection: Connection) -> tuple[str, str] | None:

@@ -27,18 +27,17 @@ from engine.sources.base import (
 )
 from engine.sources.postgres.columns import Decoding, ServerValues, column_array
 from engine.sources.postgres.log_messages import (
-    PREFIX,
     Altered,
     Disabled,
     Dropped,
     Enabled,
     Word,
-    from_json,
 )
-from engine.sources.postgres.pgoutput import RelationMessage, emitted_message, relation_message
+from engine.sources.postgres.pgoutput import RelationMessage, relation_message
 from engine.sources.postgres.transactions import MarkedBlock
 from engine.sources.postgres.tuples import images
 from engine.sources.postgres.types import ColumnType, TypeCatalog, type_id
+from engine.sources.postgres.words import Words
 
 _log = structlog.get_logger(__name__)
 
@@ -182,12 +181,12 @@ class ShapedBlock:
     filled: NDArray[np.intp]
 
     @classmethod
-    def of(cls, marked: MarkedBlock, shapes: Shapes, database: str, goes_on: bool) -> ShapedBlock:
+    def of(cls, marked: MarkedBlock, shapes: Shapes, words: Words, goes_on: bool) -> ShapedBlock:
         """Reads the block's relation and event messages.
 
         goes_on: the block before ended in a transaction that had changes or events: it counts here too.
         """
-        events = tuple(_events(marked, shapes, database))
+        events = tuple(shapes.event(*told) for told in words.told(marked))
         owners = [event.transaction for event in events] + [0] * goes_on
         filled = np.unique(np.concatenate([marked.transaction.astype(np.intp), np.array(owners, np.intp)]))
         return cls(marked, tuple(shapes.assign(marked)), events, filled)
@@ -198,20 +197,6 @@ class ShapedBlock:
         if not self.marked.open_tail or not len(self.filled):
             return False
         return int(self.filled[-1]) == len(self.marked.commit) - 1
-
-
-def _events(marked: MarkedBlock, shapes: Shapes, database: str) -> Iterator[LogEvent]:
-    for index, (transaction, command) in zip(marked.emitted.tolist(), marked.emitted_place, strict=True):
-        emitted = emitted_message(marked.block.data(index))
-        if emitted.prefix != PREFIX or not emitted.transactional:
-            continue
-        try:
-            word = from_json(emitted.content)
-        except ValueError as error:
-            lsn = str(marked.log_transaction(transaction).commit_lsn)
-            _log.error("message in the log not understood", database=database, lsn=lsn, error=str(error))
-            continue
-        yield shapes.event(transaction, command, word)
 
 
 class PieceDecoder:
