@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import glossary, state, statements
 from dashboard.components.dropped_job import dropped_job
+from dashboard.components.form_field import FormField
 from dashboard.components.instance_cleanup import instance_button
 from dashboard.components.job_card import act, agent_is_alive, parameter_table, state_badge
 from dashboard.components.permission import permitted
@@ -22,8 +23,7 @@ from engine.model.job import CleanupJob, CleanupParameters, JobState
 from engine.model.schedule import ScheduleUnreadable, next_run
 from engine.settings import Settings
 
-_RETENTION, _THRESHOLD, _FILLED_FROM, _SAVED = "l_retention", "l_threshold", "l_filled_from", "l_saved"
-_TRY, _SCHEDULE = "l_try", "l_schedule"
+_SAVED, _TRY = "l_saved", "l_try"
 _LONGEST, _MOST = 52_594_800, 2_147_483_647
 _UNDER_WAY = (JobState.STARTING, JobState.RUNNING, JobState.STOPPING)
 
@@ -165,15 +165,39 @@ def stop_dialog(database: str) -> None:
         act(lambda: state.engine().stop_job(database, "cleanup"))
 
 
+class _Form:
+    """The fields of a cleanup job's parameters and schedule."""
+
+    def __init__(self, database: str, job: CleanupJob) -> None:
+        of = (database, job.configured, job.schedule)
+        self.retention = FormField("l_retention", job.configured.retention, of)
+        self.threshold = FormField("l_threshold", job.configured.threshold, of)
+        self.cron = FormField("l_schedule", job.schedule or "", of)
+
+    @property
+    def typed(self) -> CleanupParameters:
+        """The parameters as they would be saved."""
+        return CleanupParameters(int(self.retention.typed), int(self.threshold.typed))
+
+    @property
+    def schedule(self) -> str | None:
+        """Another schedule than the job has; None: the same."""
+        typed = str(self.cron.typed or "").strip()
+        return None if typed == self.cron.begins else typed
+
+
 def _form(view: DatabaseView, job: CleanupJob) -> None:
     """Changes the job as sp_cdc_change_job does; what it would do then can be looked at first."""
-    _fill(view.name, job)
+    form = _Form(view.name, job)
     fields = st.grid(3, min_column_width=200)
-    fields.number_input("retention (minutes)", 1, _LONGEST, step=1440, key=_RETENTION)
-    fields.number_input("threshold (rows)", 1, _MOST, step=1000, key=_THRESHOLD)
+    for label, field, most, step in (
+        ("retention (minutes)", form.retention, _LONGEST, 1440),
+        ("threshold (rows)", form.threshold, _MOST, 1000),
+    ):
+        fields.number_input(label, 1, most, field.begins, step=step, key=field.key)
     zone = Settings().zone
-    fields.text_input(f"schedule (cron, {zone})", key=_SCHEDULE, help=_CRON)
-    wanted, schedule = _typed(), _typed_schedule(job)
+    fields.text_input(f"schedule (cron, {zone})", form.cron.begins, key=form.cron.key, help=_CRON)
+    wanted, schedule = form.typed, form.schedule
     st.caption(
         f"Keeps {fmt.retention(wanted.retention)} before the last captured commit. Counts from the next "
         "run on. " + _following(job.schedule or "" if schedule is None else schedule, zone)
@@ -197,7 +221,7 @@ def _form(view: DatabaseView, job: CleanupJob) -> None:
             icon=":material/save:",
             key="l_save",
             on_click=_save,
-            args=(view.name, job),
+            args=(view.name, form),
             **permitted("change_job", disabled=is_same and schedule is None, job_type="cleanup"),
         )
         statement_popover(statements.change_cleanup_job(view.name, **asdict(wanted), schedule=schedule))
@@ -220,25 +244,6 @@ def _following(schedule: str, zone: tzinfo) -> str:
     return f"Next run {fmt.moment_and_age(following, state.now(), state.viewer().axis_zone)}."
 
 
-def _fill(database: str, job: CleanupJob) -> None:
-    configured, of = job.configured, (database, job.configured, job.schedule)
-    if st.session_state.get(_FILLED_FROM) == of and _RETENTION in st.session_state:
-        return
-    st.session_state[_FILLED_FROM] = of
-    st.session_state[_RETENTION], st.session_state[_THRESHOLD] = configured.retention, configured.threshold
-    st.session_state[_SCHEDULE] = job.schedule or ""
-
-
-def _typed() -> CleanupParameters:
-    return CleanupParameters(int(st.session_state[_RETENTION]), int(st.session_state[_THRESHOLD]))
-
-
-def _typed_schedule(job: CleanupJob) -> str | None:
-    """Another schedule than the job has; None: the same."""
-    typed = str(st.session_state.get(_SCHEDULE) or "").strip()
-    return None if typed == (job.schedule or "") else typed
-
-
 def try_parameters(database: str, parameters: CleanupParameters | None) -> None:
     """The plan shows what these would do; None: the job's own."""
     st.session_state[_TRY] = None if parameters is None else (database, parameters)
@@ -250,8 +255,8 @@ def tried_parameters(database: str) -> CleanupParameters | None:
     return tried[1] if tried is not None and tried[0] == database else None
 
 
-def _save(database: str, job: CleanupJob) -> None:
-    wanted = asdict(_typed()) | {"schedule": _typed_schedule(job)}
+def _save(database: str, form: _Form) -> None:
+    wanted = asdict(form.typed) | {"schedule": form.schedule}
     st.session_state[_SAVED] = attempt(
         lambda: state.engine().change_job(database, "cleanup", **wanted), f"l_not_saved:{database}"
     )

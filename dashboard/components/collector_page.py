@@ -13,6 +13,7 @@ from dashboard import format as fmt
 from dashboard.charts.snapshots import snapshots_chart
 from dashboard.collecting import Collected, schedule_name
 from dashboard.components.chart_card import chart_card
+from dashboard.components.form_field import FormField
 from dashboard.components.job_card import act, agent_is_alive
 from dashboard.components.operation_box import follow_operation, operation_failure, operation_progress
 from dashboard.components.permission import permitted
@@ -30,7 +31,7 @@ from engine.model.job import RunOutcome
 
 RUNS = 400
 """Newest runs that are looked at: a day and more of every five minutes."""
-_FILLED_FROM, _SCHEDULE, _DAYS, _SAVED = "o_filled_from", "o_schedule", "o_days", "o_saved"
+_SAVED = "o_saved"
 _OUTCOMES = {
     RunOutcome.RUNNING: "▶ running",
     RunOutcome.SUCCEEDED: "✓ succeeded",
@@ -240,18 +241,32 @@ def _confirmed(label: str, statement: Statement, action: Callable[[], None]) -> 
         act(action)
 
 
+class _Form:
+    """The fields of a collection set's schedule and expiration."""
+
+    def __init__(self, found: CollectionSet) -> None:
+        of = (found.collection_set_id, found.schedule, found.days_until_expiration)
+        self.cron = FormField("o_schedule", schedule_name(found), of)
+        self.days = FormField("o_days", found.days_until_expiration, of)
+
+    @property
+    def typed(self) -> tuple[str | None, int]:
+        """Schedule, None where it is to stay, and days."""
+        schedule = str(self.cron.typed or "").strip()
+        return (None if schedule in ("", self.cron.begins) else schedule), int(self.days.typed or 0)
+
+
 def _form(found: CollectionSet) -> None:
+    form = _Form(found)
     names = [each.name for each in state.engine().collector_schedules()]
-    present = schedule_name(found)
-    of = (found.collection_set_id, found.schedule, found.days_until_expiration)
-    if st.session_state.get(_FILLED_FROM) != of or _DAYS not in st.session_state:
-        st.session_state[_FILLED_FROM] = of
-        st.session_state[_SCHEDULE], st.session_state[_DAYS] = present, found.days_until_expiration
+    if form.cron.begins not in names:
+        names = [form.cron.begins, *names]
     fields = st.grid(2, min_column_width=220)
     fields.selectbox(
         "Schedule",
-        names if present in names else [present, *names],
-        key=_SCHEDULE,
+        names,
+        names.index(form.cron.begins),
+        key=form.cron.key,
         accept_new_options=True,
         help="One that the collector comes with, or cron text, such as `*/2 * * * *`.",
     )
@@ -259,11 +274,12 @@ def _form(found: CollectionSet) -> None:
         "Days kept",
         0,
         32_767,
+        form.days.begins,
         step=1,
-        key=_DAYS,
+        key=form.days.key,
         help="0: for ever. Fewer days expire what is older at once.",
     )
-    schedule, days = _typed(found)
+    schedule, days = form.typed
     last_problem(_not_saved(found))
     if st.session_state.pop(_SAVED, False):
         st.toast("Saved. It counts at once.", icon=":material/save:")
@@ -274,7 +290,7 @@ def _form(found: CollectionSet) -> None:
             icon=":material/save:",
             key="o_save",
             on_click=_save,
-            args=(found,),
+            args=(found, form),
             **permitted(
                 "update_collection_set",
                 disabled=schedule is None and days == found.days_until_expiration,
@@ -283,19 +299,12 @@ def _form(found: CollectionSet) -> None:
         statement_popover(statements.update_collection_set(found.name, schedule, days))
 
 
-def _typed(found: CollectionSet) -> tuple[str | None, int]:
-    """Schedule, None where it is to stay, and days."""
-    schedule = str(st.session_state.get(_SCHEDULE) or "").strip()
-    days = int(st.session_state.get(_DAYS) or 0)
-    return (None if schedule in ("", schedule_name(found)) else schedule), days
-
-
 def _not_saved(found: CollectionSet) -> str:
     return f"o_not_saved:{found.collection_set_id}"
 
 
-def _save(found: CollectionSet) -> None:
-    schedule, days = _typed(found)
+def _save(found: CollectionSet, form: _Form) -> None:
+    schedule, days = form.typed
     number = found.collection_set_id
     st.session_state[_SAVED] = attempt(
         lambda: state.engine().update_collection_set(number, schedule=schedule, days_until_expiration=days),

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
 from dashboard.components.dropped_job import dropped_job
+from dashboard.components.form_field import FormField
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
 from dashboard.components.statement_box import statement_box, statement_popover
@@ -214,8 +215,29 @@ def _switch(value: bool) -> str:
     return "1 (on)" if value else "0 (off)"
 
 
-_FIELDS = {"maxtrans": "k_maxtrans", "maxscans": "k_maxscans", "continuous": "k_continuous"}
-_INTERVAL, _FILLED_FROM, _SAVED = "k_pollinginterval", "k_filled_from", "k_saved"
+_SAVED = "k_saved"
+
+
+class _Form:
+    """The fields of a capture job's parameters."""
+
+    def __init__(self, database: str, configured: CaptureParameters) -> None:
+        of = (database, configured)
+        self.maxtrans = FormField("k_maxtrans", configured.maxtrans, of)
+        self.maxscans = FormField("k_maxscans", configured.maxscans, of)
+        self.continuous = FormField("k_continuous", configured.continuous, of)
+        self.interval = FormField("k_pollinginterval", configured.pollinginterval, of)
+
+    @property
+    def typed(self) -> CaptureParameters:
+        """The parameters as they would be saved."""
+        is_continuous = bool(self.continuous.typed)
+        return CaptureParameters(
+            maxtrans=int(self.maxtrans.typed),
+            maxscans=int(self.maxscans.typed),
+            continuous=is_continuous,
+            pollinginterval=int(self.interval.typed) if is_continuous else 0,
+        )
 
 
 def parameter_form(view: DatabaseView) -> None:
@@ -223,24 +245,9 @@ def parameter_form(view: DatabaseView) -> None:
     job = view.capture_job
     if job is None:
         return
-    _fill(view.name, job.configured)
-    fields = st.grid(4, min_column_width=150)
-    fields.number_input("maxtrans", 1, 2_147_483_647, step=100, key=_FIELDS["maxtrans"])
-    fields.number_input("maxscans", 1, 2_147_483_647, step=1, key=_FIELDS["maxscans"])
-    fields.selectbox("continuous", [True, False], format_func=_switch, key=_FIELDS["continuous"])
-    is_continuous = bool(st.session_state[_FIELDS["continuous"]])
-    if is_continuous:
-        st.session_state.setdefault(f"{_INTERVAL}_True", job.configured.pollinginterval)
-    fields.number_input(
-        "pollinginterval (s)",
-        0,
-        86_399,
-        step=1,
-        key=f"{_INTERVAL}_{is_continuous}",
-        disabled=not is_continuous,
-        help="0 … 86,399 seconds. Without `continuous` it is 0.",
-    )
-    wanted = _typed()
+    form = _Form(view.name, job.configured)
+    _parameter_fields(form)
+    wanted = form.typed
     st.caption(_preview(view, wanted))
     last_problem(f"k_not_saved:{view.name}")
     if st.session_state.pop(_SAVED, False):  # not in the callback: Streamlit draws that over the page's top
@@ -252,32 +259,39 @@ def parameter_form(view: DatabaseView) -> None:
             icon=":material/save:",
             key="k_save",
             on_click=_save,
-            args=(view.name,),
+            args=(view.name, form),
             **permitted("change_job", disabled=wanted == job.configured),
         )
         statement_popover(statements.change_job(view.name, **asdict(wanted)))
 
 
-def _fill(database: str, configured: CaptureParameters) -> None:
-    """The fields begin with what is configured, and anew when that has become something else."""
-    of = (database, configured)
-    if st.session_state.get(_FILLED_FROM) == of and _FIELDS["maxtrans"] in st.session_state:
-        return
-    st.session_state[_FILLED_FROM] = of
-    for name, key in _FIELDS.items():
-        st.session_state[key] = getattr(configured, name)
-    st.session_state[f"{_INTERVAL}_True"] = configured.pollinginterval
+def _parameter_fields(form: _Form) -> None:
+    fields = st.grid(4, min_column_width=150)
+    for label, field, step in (("maxtrans", form.maxtrans, 100), ("maxscans", form.maxscans, 1)):
+        fields.number_input(label, 1, 2_147_483_647, field.begins, step=step, key=field.key)
+    switches = [True, False]
+    fields.selectbox(
+        "continuous",
+        switches,
+        switches.index(form.continuous.begins),
+        format_func=_switch,
+        key=form.continuous.key,
+    )
+    is_continuous = bool(form.continuous.typed)
+    fields.number_input(
+        "pollinginterval (s)",
+        0,
+        86_399,
+        form.interval.begins if is_continuous else 0,
+        step=1,
+        key=form.interval.key if is_continuous else "k_no_pollinginterval",
+        disabled=not is_continuous,
+        help="0 … 86,399 seconds. Without `continuous` it is 0.",
+    )
 
 
-def _typed() -> CaptureParameters:
-    """What the fields hold now; a click may come with a value that no run has drawn yet."""
-    values = {name: st.session_state[key] for name, key in _FIELDS.items()}
-    interval = st.session_state.get(f"{_INTERVAL}_{values['continuous']}", 0)
-    return CaptureParameters(**values, pollinginterval=int(interval))
-
-
-def _save(database: str) -> None:
-    wanted = _typed()
+def _save(database: str, form: _Form) -> None:
+    wanted = form.typed
     st.session_state[_SAVED] = attempt(
         lambda: state.engine().change_job(database, **asdict(wanted)), f"k_not_saved:{database}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -9,6 +10,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import identity, state, statements
+from dashboard.components.form_field import FormField
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.components.row_table import row_table
@@ -23,7 +25,6 @@ MEANINGS = {
     Role.OPERATOR: "also starts, stops and tunes capture, runs cleanup, collects history",
     Role.ADMIN: "also enables and disables, says how long changes are kept, gives roles",
 }
-_NAME, _ROLE, _PRINCIPAL = "u_name", "u_role", "u_principal"
 _NOT_GIVEN, _NOT_SET, _NOT_HOOKED, _SAVED = "u_not_given", "u_not_set", "u_not_hooked", "u_saved"
 LOGIN = """[auth]
 redirect_uri = "https://highwater.example.com/oauth2callback"
@@ -73,8 +74,6 @@ def _roles() -> None:
             st.caption("In `<home>/secrets.toml`; then start again, with `HIGHWATER_ADDRESS` for others.")
     members = list(state.engine().users())
     chosen = _members(members) if members else None
-    if chosen is not None:
-        _fill(chosen)
     _give(chosen)
 
 
@@ -93,31 +92,46 @@ def _members(members: list[Membership]) -> Membership | None:
     return None if row is None else members[row]
 
 
-def _fill(member: Membership) -> None:
-    """The form begins with the user that was selected."""
-    if st.session_state.get("u_filled") != member:
-        st.session_state["u_filled"] = member
-        st.session_state[_NAME] = member.name
-        st.session_state[_ROLE] = member.role
-        st.session_state[_PRINCIPAL] = member.principal or ""
+class _RoleForm:
+    """The fields of a user's role; they begin with the user that was selected."""
+
+    def __init__(self, chosen: Membership | None) -> None:
+        self.name = FormField("u_name", chosen.name if chosen else "", chosen)
+        self.role = FormField("u_role", chosen.role if chosen else Role.VIEWER, chosen)
+        self.principal = FormField("u_principal", (chosen.principal if chosen else "") or "", chosen)
+
+    @property
+    def typed(self) -> tuple[str, Role, str | None]:
+        """Name, role and principal as they would be given."""
+        return self.name.typed.strip(), self.role.typed or Role.VIEWER, self.principal.typed.strip() or None
 
 
 def _give(chosen: Membership | None) -> None:
+    form = _RoleForm(chosen)
     fields = st.grid(3, min_column_width=200)
     missing = state.lacking("set_role")
     is_off = missing is not None
-    name = fields.text_input(
-        "User", key=_NAME, live=True, disabled=is_off, placeholder="ann@example.com", help=_NAME_HELP
-    ).strip()
-    role = fields.selectbox("Role", list(Role), key=_ROLE, disabled=is_off) or Role.VIEWER
-    principal = fields.text_input(
+    fields.text_input(
+        "User",
+        form.name.begins,
+        key=form.name.key,
+        live=True,
+        disabled=is_off,
+        placeholder="ann@example.com",
+        help=_NAME_HELP,
+    )
+    roles = list(Role)
+    fields.selectbox("Role", roles, roles.index(form.role.begins), key=form.role.key, disabled=is_off)
+    fields.text_input(
         "Role of the sources",
-        key=_PRINCIPAL,
+        form.principal.begins,
+        key=form.principal.key,
         live=True,
         disabled=is_off,
         placeholder="none",
         help=_PRINCIPAL_HELP,
-    ).strip()
+    )
+    name, role, principal = form.typed
     last_problem(_NOT_GIVEN)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -126,6 +140,7 @@ def _give(chosen: Membership | None) -> None:
             icon=":material/person_add:",
             key="u_give",
             on_click=_set_role,
+            args=(form,),
             **permitted("set_role", disabled=not name),
         )
         if chosen is not None:
@@ -138,7 +153,7 @@ def _give(chosen: Membership | None) -> None:
                 **permitted("drop_role"),
             )
         if name:
-            statement_popover(statements.set_role(name, role, principal or None))
+            statement_popover(statements.set_role(name, role, principal))
 
 
 _NAME_HELP = "What the provider of identities calls them: a verified e-mail address, else their key there."
@@ -148,11 +163,10 @@ _PRINCIPAL_HELP = (
 )
 
 
-def _set_role() -> None:
+def _set_role(form: _RoleForm) -> None:
     """Asks for what the fields hold now: the click may come before a run has drawn it."""
-    typed = st.session_state
-    name, role, principal = typed.get(_NAME, ""), typed[_ROLE], typed.get(_PRINCIPAL, "").strip()
-    _saved(_NOT_GIVEN, lambda: state.engine().set_role(name, role, principal or None))
+    name, role, principal = form.typed
+    _saved(_NOT_GIVEN, lambda: state.engine().set_role(name, role, principal))
 
 
 def _drop_role(name: str) -> None:
@@ -162,19 +176,41 @@ def _drop_role(name: str) -> None:
 # The dashboard
 
 
+class _DashboardForm:
+    """The fields of what holds for everybody's dashboard."""
+
+    def __init__(self, now: DashboardSettings) -> None:
+        self.exports = FormField("u_exports", now.exports, now)
+        self.zone = FormField("u_zone", now.zone, now)
+
+    @property
+    def typed(self) -> DashboardSettings:
+        """The settings as they would be saved."""
+        return DashboardSettings(bool(self.exports.typed), str(self.zone.typed or ZONES[0]))
+
+
 def _dashboard() -> None:
     st.markdown("## Dashboard", anchors=False)
     is_off = state.lacking("set_dashboard_settings") is not None
     now = state.engine().dashboard_settings()
-    if st.session_state.get("u_of") != now:
-        st.session_state["u_of"] = now
-        st.session_state["u_exports"], st.session_state["u_zone"] = now.exports, now.zone
-    st.toggle("Downloads of change data", key="u_exports", disabled=is_off, help=_EXPORTS_HELP)
+    form = _DashboardForm(now)
+    st.toggle(
+        "Downloads of change data",
+        form.exports.begins,
+        key=form.exports.key,
+        disabled=is_off,
+        help=_EXPORTS_HELP,
+    )
     st.segmented_control(
-        "Times, until a viewer chooses", list(ZONES), key="u_zone", required=True, disabled=is_off
+        "Times, until a viewer chooses",
+        list(ZONES),
+        default=form.zone.begins,
+        key=form.zone.key,
+        required=True,
+        disabled=is_off,
     )
     last_problem(_NOT_SET)
-    wanted = _wanted()
+    wanted = form.typed
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Save",
@@ -182,6 +218,7 @@ def _dashboard() -> None:
             icon=":material/save:",
             key="u_save",
             on_click=_save,
+            args=(form,),
             **permitted("set_dashboard_settings", disabled=wanted == now),
         )
         statement_popover(statements.set_dashboard_settings(wanted.exports, wanted.zone))
@@ -190,12 +227,8 @@ def _dashboard() -> None:
 _EXPORTS_HELP = "Off: the buttons go, and the engine refuses. Each download is in Activity, with its query."
 
 
-def _wanted() -> DashboardSettings:
-    return DashboardSettings(bool(st.session_state["u_exports"]), str(st.session_state["u_zone"] or ZONES[0]))
-
-
-def _save() -> None:
-    _saved(_NOT_SET, lambda: state.engine().set_dashboard_settings(_wanted()))
+def _save(form: _DashboardForm) -> None:
+    _saved(_NOT_SET, lambda: state.engine().set_dashboard_settings(form.typed))
 
 
 # Alerts
@@ -223,14 +256,12 @@ def _alerts() -> None:
     except CdcError as error:
         st.error(escaped(str(error)))
         return
-    if st.session_state.get("u_hook_of") != now:
-        st.session_state["u_hook_of"] = now
-        for name in _THRESHOLDS:
-            st.session_state[f"u_{name}"] = getattr(now, name)
-    for name, label in _THRESHOLDS.items():
-        st.number_input(label, 1, _MOST[name], step=1, key=f"u_{name}", help=_MEANINGS[name])
+    fields = _hook_fields(now)
+    for name, field in fields.items():
+        label, most, meaning = _THRESHOLDS[name], _MOST[name], _MEANINGS[name]
+        st.number_input(label, 1, most, field.begins, step=1, key=field.key, help=meaning)
     told = "a command" if now.command else "a webhook" if now.webhook else "nobody yet"
-    held = fmt.size(int(st.session_state["u_slot_bytes"]))
+    held = fmt.size(int(fields["slot_bytes"].typed))
     st.caption(f"{held} of log. Alerts go to {told}; `highwater alerts hook` says to whom.")
     last_problem(_NOT_HOOKED)
     st.button(
@@ -244,8 +275,12 @@ def _alerts() -> None:
     )
 
 
+def _hook_fields(now: AlertHook) -> Mapping[str, FormField[int]]:
+    return {name: FormField(f"u_{name}", int(getattr(now, name)), now) for name in _THRESHOLDS}
+
+
 def _hook(now: AlertHook) -> AlertHook:
-    lag, stall, slot = (int(st.session_state[f"u_{name}"]) for name in _THRESHOLDS)
+    lag, stall, slot = (int(field.typed) for field in _hook_fields(now).values())
     return replace(now, lag_seconds=lag, stall_seconds=stall, slot_bytes=slot)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -52,6 +54,13 @@ class Dashboard:
         button = next(each for each in self.test.button if key in (each.key, each.label))
         button.click()
         self.run()
+
+    def field(self, name: str) -> Any:
+        """The one field of a form (`FormField`) that is drawn now."""
+        test = self.test
+        drawn = (*test.number_input, *test.text_input, *test.selectbox, *test.toggle, *test.button_group)
+        [found] = [each for each in drawn if re.fullmatch(rf"{name}_[0-9a-f]{{8}}", each.key or "")]
+        return found
 
     @property
     def buttons(self) -> list[str]:

@@ -33,38 +33,38 @@ def test_what_the_fields_hold_is_saved_even_where_no_run_has_drawn_it(
 ) -> None:
     dashboard.open("capture")
     assert dashboard.test.button("k_save").disabled
-    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.field("k_maxtrans").set_value(700)
     dashboard.run()
     assert not dashboard.test.button("k_save").disabled
-    dashboard.test.number_input("k_maxscans").set_value(3)
-    dashboard.test.number_input("k_pollinginterval_True").set_value(2)
+    dashboard.field("k_maxscans").set_value(3)
+    dashboard.field("k_pollinginterval").set_value(2)
     dashboard.click("k_save")
     assert configured(engine) == CaptureParameters(maxtrans=700, maxscans=3, pollinginterval=2)
     assert dashboard.test.toast[0].value.startswith("Saved.")
     assert dashboard.test.button("k_save").disabled
 
-    dashboard.test.selectbox("k_continuous").set_value(False)
+    dashboard.field("k_continuous").set_value(False)
     dashboard.run()
-    assert dashboard.test.number_input("k_pollinginterval_False").disabled
+    assert dashboard.test.number_input("k_no_pollinginterval").disabled
     dashboard.click("k_save")
     assert configured(engine) == CaptureParameters(700, 3, continuous=False, pollinginterval=0)
 
 
 def test_the_fields_follow_what_others_configure(tracked: str, dashboard: Dashboard, engine: Engine) -> None:
     dashboard.open("capture")
-    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.field("k_maxtrans").set_value(700)
     dashboard.run()
     engine.change_job("hr", maxtrans=900, pollinginterval=60)
     dashboard.run()
-    assert dashboard.test.number_input("k_maxtrans").value == 900
-    assert dashboard.test.number_input("k_pollinginterval_True").value == 60
+    assert dashboard.field("k_maxtrans").value == 900
+    assert dashboard.field("k_pollinginterval").value == 60
     assert dashboard.test.button("k_save").disabled
-    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.field("k_maxtrans").set_value(700)
     dashboard.run()
     dashboard.open("overview")
     dashboard.open("capture")  # what was typed and not saved is gone, what is configured is there
-    assert dashboard.test.number_input("k_maxtrans").value == 900
-    assert dashboard.test.number_input("k_pollinginterval_True").value == 60
+    assert dashboard.field("k_maxtrans").value == 900
+    assert dashboard.field("k_pollinginterval").value == 60
 
 
 def test_without_its_job_every_page_stands_and_one_adds_it_again(
@@ -81,7 +81,7 @@ def test_without_its_job_every_page_stands_and_one_adds_it_again(
     assert "no capture job" not in dashboard.text
     assert configured(engine) == CaptureParameters()
 
-    dashboard.test.number_input("k_maxtrans").set_value(700)
+    dashboard.field("k_maxtrans").set_value(700)
     dashboard.run()
     engine.drop_job("hr", "capture")
     dashboard.click("k_save")  # that another has dropped it is said, and no more comes of it

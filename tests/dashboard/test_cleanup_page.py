@@ -71,7 +71,7 @@ def test_parameters_are_saved_and_what_nothing_captured_would_lose_is_nothing(
     assert "It has not run yet." in dashboard.text
     assert "None yet. Each run is listed here" in dashboard.text
     assert dashboard.test.button("l_save").disabled
-    dashboard.test.number_input("l_retention").set_value(1440)
+    dashboard.field("l_retention").set_value(1440)
     dashboard.run()
     assert "EXEC sys.sp_cdc_change_job @job_type = N'cleanup'" in dashboard.code
     dashboard.click("l_what")
@@ -79,12 +79,12 @@ def test_parameters_are_saved_and_what_nothing_captured_would_lose_is_nothing(
     dashboard.click("l_save")
     assert configured(engine) == CleanupParameters(1440, 5000)
     assert "not saved" not in dashboard.text
-    dashboard.test.text_input("l_schedule").input("every night")
+    dashboard.field("l_schedule").input("every night")
     dashboard.run()
     assert "That is no schedule: it must have five fields" in dashboard.text
     dashboard.click("l_save")
     assert "Msg 50015" in dashboard.text
-    dashboard.test.text_input("l_schedule").input("30 3 * * *")
+    dashboard.field("l_schedule").input("30 3 * * *")
     dashboard.run()
     assert "@threshold = 5000, @schedule = N'30 3 * * *';" in dashboard.code
     dashboard.click("l_save")

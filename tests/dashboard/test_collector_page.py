@@ -67,8 +67,8 @@ def test_a_set_is_stopped_started_and_changed_with_its_statement_shown(
     assert "the set is stopped" in dashboard.text
     assert not engine.collection_sets()[0].is_running
 
-    dashboard.test.number_input("o_days").set_value(7)
-    dashboard.test.selectbox("o_schedule").set_value("CollectorSchedule_Every_15min")
+    dashboard.field("o_days").set_value(7)
+    dashboard.field("o_schedule").set_value("CollectorSchedule_Every_15min")
     dashboard.run()
     assert "@schedule_name = N'CollectorSchedule_Every_15min', @days_until_expiration = 7" in dashboard.code
     dashboard.click("o_save")

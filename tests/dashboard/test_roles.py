@@ -72,9 +72,9 @@ def test_the_header_says_who_is_here(hr: str, dashboard: Dashboard) -> None:
 
 def test_an_admin_gives_and_takes_roles(engine: Engine, hr: str, dashboard: Dashboard) -> None:
     dashboard.open("settings")
-    dashboard.test.text_input(key="u_name").set_value("ann@example.com")
-    dashboard.test.selectbox(key="u_role").set_value("operator")
-    dashboard.test.text_input(key="u_principal").set_value("reader")
+    dashboard.field("u_name").set_value("ann@example.com")
+    dashboard.field("u_role").set_value("operator")
+    dashboard.field("u_principal").set_value("reader")
     dashboard.run()
     assert (
         "EXEC highwater.set_role @name = N'ann@example.com', @role = N'operator', "
@@ -89,7 +89,7 @@ def test_an_admin_gives_and_takes_roles(engine: Engine, hr: str, dashboard: Dash
 
 def test_downloads_are_switched_off_for_everybody(engine: Engine, hr: str, dashboard: Dashboard) -> None:
     dashboard.open("settings")
-    dashboard.test.toggle(key="u_exports").set_value(False)
+    dashboard.field("u_exports").set_value(False)
     dashboard.run()
     dashboard.click("u_save")
     assert engine.dashboard_settings() == DashboardSettings(exports=False)
@@ -104,7 +104,7 @@ def test_downloads_are_switched_off_for_everybody(engine: Engine, hr: str, dashb
 def test_thresholds_are_set_and_the_hook_stays(engine: Engine, hr: str, dashboard: Dashboard) -> None:
     engine.set_alert_hook(AlertHook(command="/bin/true", lag_seconds=5))
     dashboard.open("settings")
-    dashboard.test.number_input(key="u_lag_seconds").set_value(90)
+    dashboard.field("u_lag_seconds").set_value(90)
     dashboard.run()
     dashboard.click("u_save_hook")
     assert engine.alert_hook() == AlertHook(command="/bin/true", lag_seconds=90)
