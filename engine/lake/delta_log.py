@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,6 +69,9 @@ _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 Action = Mapping[str, Any]
 """An action of Delta's log, as JSON."""
 
+_COUNTS: WeakKeyDictionary[SparkSession, dict[str, tuple[int, Any]]] = WeakKeyDictionary()
+"""By path: a version of the table, and Delta's counts of it, from whichever writer of this process."""
+
 
 class ChangeTableDiffers(CdcError):  # noqa: N818 - named like the errors of engine.errors
     """A table is already there with other columns than the capture instance has."""
@@ -90,6 +94,7 @@ class DeltaTables:
         self._spark = spark
         self._jvm = Jvm(spark)
         self._schemas: dict[str, StructType] = {}
+        self._counts = _COUNTS.setdefault(spark, {})
 
     def create(self, path: str, schema: pa.Schema) -> bool:
         """An empty table of ``schema``, all columns nullable; False when it is there already.
@@ -139,6 +144,7 @@ class DeltaTables:
         files = hadoop_path.getFileSystem(self._jvm.hadoop_configuration)
         self._jvm.delta_log_object.invalidateCache(self._jvm.session, hadoop_path)
         self._schemas.pop(path, None)
+        self._counts.pop(path, None)
         if not files.exists(hadoop_path):
             return False
         aside = self._jvm.path(f"{path}.dropped-{uuid.uuid4()}")
@@ -182,7 +188,7 @@ class DeltaTables:
         It fails when another one commits a position meanwhile: a writer that should be gone, and is not.
         """
         log = self._log(path)
-        transaction = log.startTransaction(self._jvm.none, self._jvm.some(log.unsafeVolatileSnapshot()))
+        transaction = self._started(path, log, log.unsafeVolatileSnapshot())
         transaction.readTxn().addOne(COMMIT_APP_ID)
         if path not in self._schemas:
             self._schemas[path] = StructType.fromJson(json.loads(transaction.metadata().schemaString()))
@@ -203,7 +209,7 @@ class DeltaTables:
         versions = range(since + 1, newest.version() + 1)
         if not versions or any(matters(action) for number in versions for action in _entry(folder, number)):
             return None
-        return log.startTransaction(self._jvm.none, self._jvm.some(newest))
+        return self._started(path, log, newest)
 
     def begin_files(
         self,
@@ -219,9 +225,53 @@ class DeltaTables:
         bounds the log is to tell, of times and texts.
         """
         log = self._log(path)
-        newest = log.update(False, self._jvm.none, self._jvm.none)
-        transaction = log.startTransaction(self._jvm.none, self._jvm.some(newest))
+        transaction = self._started(path, log, log.update(False, self._jvm.none, self._jvm.none))
         return FileCommit(self, self._jvm, path, transaction, purpose, partition or {}, statistics)
+
+    def _started(self, path: str, log: Any, snapshot: Any) -> Any:
+        """Delta's transaction on a snapshot that knows how many files the table has.
+
+        A commit hands that on to the snapshot after it. Whoever looks in between, be it a query, leaves all
+        of the process with a snapshot that does not know: the next commit would count by Spark jobs, which
+        take seconds, while every other commit of the table waits.
+        """
+        version, counts = snapshot.version(), snapshot.checksumOpt()
+        if counts.isDefined():
+            self._counts[path] = version, counts.get()
+        elif (derived := self._derived(path, log, snapshot)) is not None:
+            self._counts[path] = version, derived
+            parts = snapshot.logSegment(), self._jvm.none, self._jvm.none, self._jvm.some(derived)
+            snapshot = log.createSnapshot(*parts)
+        return log.startTransaction(self._jvm.none, self._jvm.some(snapshot))
+
+    def _derived(self, path: str, log: Any, snapshot: Any) -> Any | None:
+        """The counts of a snapshot, from those that this process knew last and the log entries since."""
+        known, counts = self._counts.get(path, (-1, None))
+        folder, version = local_folder(path), snapshot.version()
+        if folder is None or not 0 <= version - known <= _ENTRIES_TO_TRY:
+            return None
+        recorder = log.startTransaction(self._jvm.none, self._jvm.some(snapshot))
+        for number in range(known + 1, version + 1):
+            actions = list(_entry(folder, number))
+            if any(map(_alters, actions)):
+                return None
+            found = recorder.incrementallyDeriveChecksum(
+                self._jvm.session,
+                log,
+                number,
+                self._jvm.as_seq([self._jvm.action(json.dumps(action)) for action in actions]),
+                self._jvm.some(counts.metadata()),
+                self._jvm.some(counts.protocol()),
+                "WRITE",
+                self._jvm.none,
+                self._jvm.right(counts),
+                False,
+                False,
+            )
+            if found.isLeft():
+                return None
+            counts = found.value()
+        return counts
 
     def checkpoint(self, path: str) -> None:
         """Writes a checkpoint at the newest version, when `COMMITS_A_CHECKPOINT` have come since the last."""
@@ -482,6 +532,7 @@ class Jvm:
         self.hadoop_configuration = self.session.sessionState().newHadoopConf()
         self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
         self._option = getattr(jvm.scala, "Option$").__getattr__("MODULE$")
+        self.right = jvm.scala.util.Right
         self.delta_log_object = getattr(delta, "DeltaLog$").__getattr__("MODULE$")
         self.last_checkpoint_object = getattr(delta, "LastCheckpointInfo$").__getattr__("MODULE$")
         self._action_object = getattr(delta.actions, "Action$").__getattr__("MODULE$")
