@@ -229,7 +229,11 @@ class DeltaTables:
         return FileCommit(self, self._jvm, path, transaction, purpose, partition or {}, statistics)
 
     def _started(self, path: str, log: Any, snapshot: Any) -> Any:
-        """Delta's transaction on a snapshot that knows how many files the table has.
+        """Delta's transaction on a snapshot."""
+        return log.startTransaction(self._jvm.none, self._jvm.some(self._counted(path, log, snapshot)))
+
+    def _counted(self, path: str, log: Any, snapshot: Any) -> Any:
+        """A snapshot, or one of the same version, that knows how many files the table has.
 
         A commit hands that on to the snapshot after it. Whoever looks in between, be it a query, leaves all
         of the process with a snapshot that does not know: the next commit would count by Spark jobs, which
@@ -241,8 +245,8 @@ class DeltaTables:
         elif (derived := self._derived(path, log, snapshot)) is not None:
             self._counts[path] = version, derived
             parts = snapshot.logSegment(), self._jvm.none, self._jvm.none, self._jvm.some(derived)
-            snapshot = log.createSnapshot(*parts)
-        return log.startTransaction(self._jvm.none, self._jvm.some(snapshot))
+            return log.createSnapshot(*parts)
+        return snapshot
 
     def _derived(self, path: str, log: Any, snapshot: Any) -> Any | None:
         """The counts of a snapshot, from those that this process knew last and the log entries since."""
@@ -278,7 +282,7 @@ class DeltaTables:
         log = self._log(path)
         newest = log.update(False, self._jvm.none, self._jvm.none)
         if newest.version() - max(newest.checkpointProvider().version(), 0) >= COMMITS_A_CHECKPOINT:
-            written = log.writeCheckpointFiles(newest, self._jvm.none)
+            written = log.writeCheckpointFiles(self._counted(path, log, newest), self._jvm.none)
             self._point_to(log, path, written)
             log.doLogCleanup(newest, self._jvm.none)
 
