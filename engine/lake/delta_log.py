@@ -254,6 +254,8 @@ class DeltaTables:
         folder, version = local_folder(path), snapshot.version()
         if folder is None or not 0 <= version - known <= _ENTRIES_TO_TRY:
             return None
+        if not all(_entry_file(folder, number).exists() for number in range(known + 1, version + 1)):
+            return None  # cleaned up: nothing is known of what they did
         recorder = log.startTransaction(self._jvm.none, self._jvm.some(snapshot))
         for number in range(known + 1, version + 1):
             actions = list(_entry(folder, number))
@@ -620,8 +622,12 @@ def _physical_columns(schema: StructType) -> Mapping[str, PhysicalColumn]:
     return columns
 
 
+def _entry_file(folder: Path, version: int) -> Path:
+    return folder / "_delta_log" / f"{version:020d}.json"
+
+
 def _entry(folder: Path, version: int) -> Iterator[Action]:
-    text = (folder / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
+    text = _entry_file(folder, version).read_text(encoding="utf-8")
     return (json.loads(line) for line in text.splitlines() if line)
 
 

@@ -19,7 +19,7 @@ from engine.sources.postgres.names import VERSION, slot_name
 from tests.sources.conftest import Source
 from tests.sources.earlier import VERSIONS, make_earlier
 
-DIGEST = "706a2ccc7008c964"
+DIGEST = "66ca3c330434b8b6"
 FUNCTIONS = """
 SELECT p.oid::regprocedure::text, pg_get_functiondef(p.oid), p.proacl::text
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'cdc' ORDER BY 1

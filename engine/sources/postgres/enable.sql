@@ -6,7 +6,7 @@ GRANT USAGE ON SCHEMA cdc TO PUBLIC;
 -- Raised with every change of this file: where a database has less, it is upgraded.
 CREATE FUNCTION cdc.version() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 4';
 
-CREATE OR REPLACE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE OR REPLACE FUNCTION cdc.refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     RAISE EXCEPTION 'Cannot truncate table ''%.%'' because it is published for replication or enabled for Change Data Capture.',
         TG_TABLE_SCHEMA, TG_TABLE_NAME
@@ -53,57 +53,63 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $body$;
 
--- DDL of our own is known by this word, which nobody else can read; words of our own by a seal made with it.
+-- DDL of our own is known by this word, which nobody else can read.
 CREATE TABLE IF NOT EXISTS cdc.own_ddl (word text NOT NULL);
 INSERT INTO cdc.own_ddl SELECT gen_random_uuid()::text WHERE NOT EXISTS (SELECT FROM cdc.own_ddl);
 
 CREATE FUNCTION cdc.is_own_ddl() RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     SELECT coalesce(current_setting('highwater.own', true) = (SELECT word FROM cdc.own_ddl), false)
 $body$;
 
--- Everybody may write words into the log. Ours have a seal, which nobody can make who can't read own_ddl, nor use
--- again: it is of one content in one transaction.
-CREATE FUNCTION cdc.seal(xid bigint, content bytea) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog AS $body$
-    SELECT encode(sha256(key || sha256(key || int8send(xid & 4294967295) || content)), 'hex')
-    FROM (SELECT decode(replace(word, '-', ''), 'hex') AS key FROM cdc.own_ddl) o
+-- Everybody may write words into the log. Ours have a seal, which nobody can make without this key, nor use again:
+-- it is of one content in one transaction.
+CREATE TABLE IF NOT EXISTS cdc.seal_key (key bytea NOT NULL, is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only));
+INSERT INTO cdc.seal_key VALUES (uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) ON CONFLICT DO NOTHING;
+
+-- The seal of the content with this SHA-256 in a transaction, by the lower 32 bits of its id.
+CREATE FUNCTION cdc.seal(xid bigint, digest bytea) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+    SELECT encode(sha256(key || sha256(key || int8send(xid & 4294967295) || digest)), 'hex') FROM cdc.seal_key
 $body$;
 REVOKE ALL ON FUNCTION cdc.seal(bigint, bytea) FROM PUBLIC;
 
--- Words that an earlier version wrote have no seal: they are of transactions with lower ids than this. Without a row
--- the upgrade isn't over yet.
+-- Words that an earlier version wrote have no seal: they are of transactions of this server with lower ids. Without
+-- a row the upgrade isn't over yet.
 CREATE TABLE IF NOT EXISTS cdc.unsealed_words (
     below_xid bigint NOT NULL,
+    system_identifier bigint NOT NULL,
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only)
 );
 
--- Whether each word of the log is ours, by its prefix there, the lower 32 bits of its transaction's id and its content.
-CREATE FUNCTION cdc.are_own_words(prefixes text[], xids bigint[], contents bytea[]) RETURNS boolean[]
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $body$
+-- Whether each word of the log is ours, by its prefix there, the lower 32 bits of its transaction's id and the
+-- SHA-256 of its content.
+CREATE FUNCTION cdc.are_own_words(prefixes text[], xids bigint[], digests bytea[]) RETURNS boolean[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     WITH source AS (
-        SELECT next_xid, CASE
-            WHEN below_xid <= next_xid THEN below_xid
-            -- Of another server: the database was restored from a dump.
-            WHEN below_xid > next_xid THEN 0
-            ELSE next_xid + 1 END AS below_xid
-        FROM txid_snapshot_xmax(txid_current_snapshot()) AS next_xid LEFT JOIN cdc.unsealed_words ON true
+        SELECT near_xid, CASE
+            WHEN u.below_xid IS NULL THEN 9223372036854775807
+            -- Ids of another server: the database was restored from a dump.
+            WHEN u.system_identifier <> (SELECT c.system_identifier FROM pg_control_system() c) THEN 0
+            ELSE u.below_xid END AS below_xid
+        FROM txid_snapshot_xmax(txid_current_snapshot()) AS near_xid LEFT JOIN cdc.unsealed_words u ON true
     )
     SELECT array_agg(CASE
-        -- Nothing in a log is half of all ids old.
-        WHEN prefix = 'highwater' THEN next_xid - (next_xid - xid + 4294967296) % 4294967296 < below_xid
-        ELSE prefix = 'highwater.' || cdc.seal(xid, content) END ORDER BY place)
-    FROM unnest(prefixes, xids, contents) WITH ORDINALITY AS word(prefix, xid, content, place), source
+        -- The whole id is the one nearest to those of now: a transaction that is still ending may have a later one.
+        WHEN prefix = 'highwater' THEN
+            near_xid + (xid - near_xid % 4294967296 + 6442450944) % 4294967296 - 2147483648 < below_xid
+        ELSE prefix = 'highwater.' || cdc.seal(xid, digest) END ORDER BY place)
+    FROM unnest(prefixes, xids, digests) WITH ORDINALITY AS word(prefix, xid, digest, place), source
 $body$;
 
 -- Writes a word of ours into the log, UTF-8 whatever the database's encoding is.
-CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE FUNCTION cdc.write_word(word json) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     content bytea := CASE getdatabaseencoding()
         WHEN 'SQL_ASCII' THEN convert_to(word::text, 'SQL_ASCII') ELSE convert_to(word::text, 'UTF8') END;
-    seal text := cdc.seal(txid_current(), content);
+    seal text := cdc.seal(txid_current(), sha256(content));
 BEGIN
     IF seal IS NULL THEN
-        -- Of a snapshot from before there was one: the statement would go unnoticed.
+        -- Of a snapshot from before there was a key: the statement would go unnoticed.
         RAISE EXCEPTION 'Change Data Capture was upgraded after this transaction began: run it again.'
             USING ERRCODE = 'serialization_failure';
     END IF;
@@ -114,7 +120,7 @@ REVOKE ALL ON FUNCTION cdc.write_word(json) FROM PUBLIC;
 
 -- Whether a column holds no NULL: from 18 on NOT NULL may hold for new rows alone.
 CREATE FUNCTION cdc.is_never_null(table_id oid, attnum int2) RETURNS boolean
-LANGUAGE sql STABLE SET search_path = pg_catalog AS $body$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $body$
     SELECT a.attnotnull AND NOT EXISTS (
         SELECT FROM pg_constraint c
         WHERE c.conrelid = $1 AND c.contype = 'n' AND c.conkey = ARRAY[$2] AND NOT c.convalidated)
@@ -124,7 +130,7 @@ $body$;
 -- Refuses to lose what identifies rows: a unique index over columns that hold no NULL. Of these tables or, with
 -- NULL, of all; leaving: an index that is about to be dropped.
 CREATE FUNCTION cdc.check_keys(roots oid[], leaving oid) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     broken record;
 BEGIN
@@ -154,7 +160,7 @@ REVOKE ALL ON FUNCTION cdc.check_keys(oid[], oid) FROM PUBLIC;
 
 -- Refuses what would make capture lose changes or mistake rows, of these tracked tables or, with NULL, of all:
 -- a statement on another table has nothing to do with them.
-CREATE FUNCTION cdc.check_tracking(roots oid[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE FUNCTION cdc.check_tracking(roots oid[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     broken record;
 BEGIN
@@ -203,7 +209,7 @@ REVOKE ALL ON FUNCTION cdc.check_tracking(oid[]) FROM PUBLIC;
 
 -- Refuses that rows come or go with a partition, where they would not be captured and none was to do so.
 CREATE FUNCTION cdc.refuse_switch(root oid, statement text, attaches boolean) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     side text := CASE WHEN attaches THEN 'destination' ELSE 'source' END;
     switched record;
@@ -222,7 +228,7 @@ REVOKE ALL ON FUNCTION cdc.refuse_switch(oid, text, boolean) FROM PUBLIC;
 -- Before a statement that may alter a table or drop an index. With CONCURRENTLY it commits on its way, and
 -- refusing it afterwards would leave half of it done; nothing but its text says so, and there it stands alone.
 CREATE FUNCTION cdc.check_before_ddl(tag text, named oid, obscure boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     root oid;
 BEGIN
@@ -255,7 +261,7 @@ $body$;
 
 -- The table or index that a statement with CONCURRENTLY names, as it is written there; else NULL.
 CREATE FUNCTION cdc.named_concurrently(statement text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     gap text := '(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)';
     part text := '(?:"(?:[^"]|"")+"|[^\s".;()*]+)';
@@ -271,7 +277,7 @@ $body$;
 
 -- Whether a statement may be one with CONCURRENTLY whose name only the server's own parser can read.
 CREATE FUNCTION cdc.is_obscure(statement text) RETURNS boolean
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $body$
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
     SELECT statement ~* '\mCONCURRENTLY\M' AND (statement ~* 'U&"' OR statement ~ '/\*(?:[^*]|\*(?!/))*/\*')
         AND cdc.named_concurrently(statement) IS NULL
 $body$;
@@ -288,7 +294,7 @@ $body$;
 
 -- Refuses that partitions of a table that may not have it came or went with the statement just run.
 CREATE FUNCTION cdc.check_partitions(root oid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     before oid[] := ARRAY(SELECT json_array_elements_text(
         nullif(current_setting('highwater.partitions', true), '')::json -> root::text)::oid);
@@ -308,7 +314,7 @@ $body$;
 -- Partitions that came to a tracked table or left it: the statements that make each log whole old rows and
 -- refuse TRUNCATE, or take that back.
 CREATE FUNCTION cdc.follow_partitions(root oid) RETURNS TABLE (owner oid, statement text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     member record;
 BEGIN
@@ -373,7 +379,7 @@ $body$;
 
 -- Tracked tables that the statement just run has altered, or whose partitions it has.
 CREATE FUNCTION cdc.altered_tables() RETURNS SETOF oid
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     WITH RECURSIVE command AS (
         SELECT d.classid, d.objid, d.object_type, d.command_tag FROM pg_event_trigger_ddl_commands() d
     ), type(id) AS (
@@ -404,8 +410,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
         SELECT id FROM below UNION SELECT a.relid FROM named, pg_partition_ancestors(named.id::regclass) a)
 $body$;
 
--- The word of a tracked table's shape as it is now.
-CREATE FUNCTION cdc.write_altered(root oid) RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $body$
+-- The word of a tracked table's shape as it is now. A transaction whose snapshot is from before another one altered
+-- the table would see the shape of then: the update of the row that both update fails there, and the statement too.
+CREATE FUNCTION cdc.write_altered(root oid) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $body$
+    UPDATE cdc.tracked_tables SET root_id = root_id WHERE table_id = root;
     SELECT cdc.write_word(json_build_object(
         'event', 'altered', 'table_id', root::bigint, 'schema', n.nspname, 'table', c.relname,
         'ddl', current_query(), 'columns', (
@@ -420,7 +428,7 @@ REVOKE ALL ON FUNCTION cdc.write_altered(oid) FROM PUBLIC;
 
 -- The word of a tracked table's shape after a statement that altered it.
 CREATE FUNCTION cdc.write_shape(root oid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     IF root IN (SELECT cdc.altered_tables()) THEN
         PERFORM cdc.write_altered(root);
@@ -429,12 +437,12 @@ END
 $body$;
 
 CREATE FUNCTION cdc.check_after_ddl(roots oid[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     SELECT cdc.check_tracking(roots)
 $body$;
 
 -- Runs as whoever alters the table: its partitions are theirs to alter too.
-CREATE OR REPLACE FUNCTION cdc.record_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE OR REPLACE FUNCTION cdc.record_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     roots oid[];
     root oid;
@@ -469,7 +477,7 @@ $body$;
 
 -- A dropped table takes its tracking along; what identifies rows of one that stays may not go.
 CREATE OR REPLACE FUNCTION cdc.record_drop() RETURNS event_trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     dropped oid;
     root oid;

@@ -66,7 +66,7 @@ def make(commands: Commands) -> None:
     comment = sql.Literal(f"{SCHEMA_COMMENT} {SCHEMA_WARNING}")
     commands.run(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(SCHEMA), comment))
     _run_script(commands)
-    commands.run(f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} VALUES (0)")
+    commands.run(f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} VALUES (0, 0)")
 
 
 def upgrade(commands: Commands, instances: Sequence[CaptureInstance]) -> bool:
@@ -111,8 +111,11 @@ def _demand_seals(commands: Commands) -> bool:
     with connection.transaction():
         _become(commands, _other_owner(connection))
         demanded = commands.run(
-            f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} SELECT txid_snapshot_xmax(txid_current_snapshot())"
-            f" WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{UNSEALED_WORDS}) ON CONFLICT DO NOTHING"
+            # An id of its own: those of transactions that are still open are lower, and so may be later ones
+            # that a snapshot would tell.
+            f"INSERT INTO {SCHEMA}.{UNSEALED_WORDS} SELECT txid_current(), system_identifier"
+            f" FROM pg_control_system() WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{UNSEALED_WORDS})"
+            " ON CONFLICT DO NOTHING"
         )
     return demanded.rowcount > 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import structlog
 
@@ -72,7 +73,7 @@ class Words:
             [
                 [one.prefix for one in said],
                 [one.tran_id for one in said],
-                [one.content for one in said],
+                [sha256(one.content).digest() for one in said],
             ],
         ).fetchone()
         assert row is not None

@@ -13,8 +13,8 @@ from engine.sources.postgres.names import EVENT_TRIGGERS, always
 FOLDER = Path(__file__).parent
 VERSIONS = tuple(sorted(script.stem for script in FOLDER.glob("*.sql")))
 
-# The word of own_ddl stays: with it the words were sealed that are in the log already.
-_TABLES = ("tracked_tables", "tracked_indexes", "fixed_partitions", "own_ddl")
+# The key of seals stays as well: with it the words were sealed that are in the log already.
+_TABLES = ("tracked_tables", "tracked_indexes", "fixed_partitions")
 _FUNCTIONS = """
 SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname = 'cdc' AND p.proname <> 'refuse_truncate'
@@ -31,16 +31,13 @@ def make_earlier(connection: psycopg.Connection[Any], version: str) -> None:
     for table in _TABLES:
         connection.execute(f"CREATE TEMP TABLE kept_{table} AS SELECT * FROM cdc.{table}")
         connection.execute(f"DROP TABLE cdc.{table}")
-    connection.execute("DROP TABLE cdc.unsealed_words")
+    connection.execute("DROP TABLE cdc.own_ddl, cdc.unsealed_words")
     script = script.replace("CREATE SCHEMA cdc;", "")
     connection.execute(re.sub(r"CREATE (FUNCTION cdc.refuse_truncate)", r"CREATE OR REPLACE \1", script))
     for table in _TABLES:
         if re.search(rf"CREATE TABLE (IF NOT EXISTS )?cdc.{table} ", script):
             connection.execute(f"DELETE FROM cdc.{table}")
             connection.execute(f"INSERT INTO cdc.{table} SELECT * FROM kept_{table}")
-        elif table == "own_ddl":
-            connection.execute("CREATE TABLE cdc.own_ddl AS SELECT * FROM kept_own_ddl")
-            connection.execute("ALTER TABLE cdc.own_ddl ALTER word SET NOT NULL")
         connection.execute(f"DROP TABLE kept_{table}")
     if "cdc.version()" in script:
         # Not part of the script since a role may make them that runs nothing else of it.
