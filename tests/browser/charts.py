@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, Position, expect
 
+from tests.browser.controls import expect_settled
+
 
 def drag(page: Page, chart: Locator, start: float, end: float) -> None:
     """Drags over the chart's plane from one share of its width to another."""
     plane = chart.locator(".nsewdrag").first
     expect(plane).to_be_attached()
-    plane.scroll_into_view_if_needed()
+    expect_settled(page)
+    plane.hover()  # once it stands still: what is drawn above it may still move it
     box = plane.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
