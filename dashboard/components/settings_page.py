@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -246,6 +245,20 @@ _MEANINGS = {
 }
 
 
+class _HookForm:
+    """The fields of the alert hook's thresholds."""
+
+    def __init__(self, now: AlertHook) -> None:
+        self.fields = {name: FormField(f"u_{name}", int(getattr(now, name)), now) for name in _THRESHOLDS}
+        self._now = now
+
+    @property
+    def typed(self) -> AlertHook:
+        """The hook as it would be saved: whom it tells stays."""
+        lag, stall, slot = (int(field.typed) for field in self.fields.values())
+        return replace(self._now, lag_seconds=lag, stall_seconds=stall, slot_bytes=slot)
+
+
 def _alerts() -> None:
     st.markdown("## Alert thresholds", anchors=False)
     if (missing := state.lacking("alert_hook")) is not None:
@@ -256,12 +269,12 @@ def _alerts() -> None:
     except CdcError as error:
         st.error(escaped(str(error)))
         return
-    fields = _hook_fields(now)
-    for name, field in fields.items():
+    form = _HookForm(now)
+    for name, field in form.fields.items():
         label, most, meaning = _THRESHOLDS[name], _MOST[name], _MEANINGS[name]
         st.number_input(label, 1, most, field.begins, step=1, key=field.key, help=meaning)
     told = "a command" if now.command else "a webhook" if now.webhook else "nobody yet"
-    held = fmt.size(int(fields["slot_bytes"].typed))
+    held = fmt.size(form.typed.slot_bytes)
     st.caption(f"{held} of log. Alerts go to {told}; `highwater alerts hook` says to whom.")
     last_problem(_NOT_HOOKED)
     st.button(
@@ -270,19 +283,10 @@ def _alerts() -> None:
         icon=":material/save:",
         key="u_save_hook",
         on_click=_save_hook,
-        args=(now,),
-        **permitted("set_alert_hook", disabled=_hook(now) == now),
+        args=(form,),
+        **permitted("set_alert_hook", disabled=form.typed == now),
     )
 
 
-def _hook_fields(now: AlertHook) -> Mapping[str, FormField[int]]:
-    return {name: FormField(f"u_{name}", int(getattr(now, name)), now) for name in _THRESHOLDS}
-
-
-def _hook(now: AlertHook) -> AlertHook:
-    lag, stall, slot = (int(field.typed) for field in _hook_fields(now).values())
-    return replace(now, lag_seconds=lag, stall_seconds=stall, slot_bytes=slot)
-
-
-def _save_hook(now: AlertHook) -> None:
-    _saved(_NOT_HOOKED, lambda: state.engine().set_alert_hook(_hook(now)))
+def _save_hook(form: _HookForm) -> None:
+    _saved(_NOT_HOOKED, lambda: state.engine().set_alert_hook(form.typed))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType, TimestampNTZType
 from engine.errors import CdcError
 from engine.lake.conversions import check, converted, in_files
 from engine.lake.failures import java_class
+from engine.lake.log_entries import Action, actions_of, entry_file
 from engine.lake.parquet_files import (
     MOST_ROWS,
     STATISTICS_COLUMNS,
@@ -65,9 +66,6 @@ _CONFLICTS = ("Concurrent", "MetadataChanged", "ProtocolChanged")
 _NEEDS_MAPPING = frozenset(" ,;{}()\n\t=")
 """Characters that a column name may have only in a table with column mapping."""
 
-
-Action = Mapping[str, Any]
-"""An action of Delta's log, as JSON."""
 
 _COUNTS: WeakKeyDictionary[SparkSession, dict[str, tuple[int, Any]]] = WeakKeyDictionary()
 """By path: a version of the table, and Delta's counts of it, from whichever writer of this process."""
@@ -207,7 +205,9 @@ class DeltaTables:
         folder = local_folder(path)
         assert folder is not None, path
         versions = range(since + 1, newest.version() + 1)
-        if not versions or any(matters(action) for number in versions for action in _entry(folder, number)):
+        if not versions or any(
+            matters(action) for number in versions for action in actions_of(folder, number)
+        ):
             return None
         return self._started(path, log, newest)
 
@@ -244,21 +244,24 @@ class DeltaTables:
             self._counts[path] = version, counts.get()
         elif (derived := self._derived(path, log, snapshot)) is not None:
             self._counts[path] = version, derived
-            parts = snapshot.logSegment(), self._jvm.none, self._jvm.none, self._jvm.some(derived)
-            return log.createSnapshot(*parts)
+            none, derived_counts = self._jvm.none, self._jvm.some(derived)
+            return log.createSnapshot(snapshot.logSegment(), none, none, derived_counts)
         return snapshot
 
     def _derived(self, path: str, log: Any, snapshot: Any) -> Any | None:
         """The counts of a snapshot, from those that this process knew last and the log entries since."""
-        known, counts = self._counts.get(path, (-1, None))
         folder, version = local_folder(path), snapshot.version()
-        if folder is None or not 0 <= version - known <= _ENTRIES_TO_TRY:
+        if folder is None or path not in self._counts:
             return None
-        if not all(_entry_file(folder, number).exists() for number in range(known + 1, version + 1)):
-            return None  # cleaned up: nothing is known of what they did
+        known, counts = self._counts[path]
+        if not 0 <= version - known <= _ENTRIES_TO_TRY:
+            return None
         recorder = log.startTransaction(self._jvm.none, self._jvm.some(snapshot))
         for number in range(known + 1, version + 1):
-            actions = list(_entry(folder, number))
+            try:
+                actions = actions_of(folder, number)
+            except FileNotFoundError:
+                return None  # cleaned up: nothing is known of what it did
             if any(map(_alters, actions)):
                 return None
             found = recorder.incrementallyDeriveChecksum(
@@ -406,7 +409,7 @@ class DeltaTransaction:
         self._jvm.enter()
         version: int = self._newest().commit(self._jvm.as_seq(self._actions), self._jvm.write)
         if fsync and (folder := local_folder(self._path)):
-            _flush_log_entry(folder / "_delta_log", version)
+            _flush_log_entry(folder, version)
         return version
 
     def _newest(self) -> Any:
@@ -519,7 +522,7 @@ class FileCommit:
                 return False
             raise
         if fsync:
-            _flush_log_entry(self._folder / "_delta_log", version)
+            _flush_log_entry(self._folder, version)
         return True
 
     def _takes_files(self, action: Action) -> bool:
@@ -622,15 +625,6 @@ def _physical_columns(schema: StructType) -> Mapping[str, PhysicalColumn]:
     return columns
 
 
-def _entry_file(folder: Path, version: int) -> Path:
-    return folder / "_delta_log" / f"{version:020d}.json"
-
-
-def _entry(folder: Path, version: int) -> Iterator[Action]:
-    text = _entry_file(folder, version).read_text(encoding="utf-8")
-    return (json.loads(line) for line in text.splitlines() if line)
-
-
 def _alters(action: Action) -> bool:
     """Whether an action changes what the table is, not what it has."""
     return "metaData" in action or "protocol" in action
@@ -643,5 +637,6 @@ def _moves_position(action: Action) -> bool:
 
 def _flush_log_entry(folder: Path, version: int) -> None:
     """Hadoop renames the entry in place without a flush; the source may forget the changes only after one."""
-    flush(folder / f"{version:020d}.json")
-    flush(folder)
+    entry = entry_file(folder, version)
+    flush(entry)
+    flush(entry.parent)

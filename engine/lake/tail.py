@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.lake.log_entries import actions_of, entry_file
 from engine.lake.parquet_files import local_folder
 from engine.model.lsn import Lsn
 
@@ -65,20 +66,16 @@ class TableTail:
 
     def _version(self, folder: Path) -> int | None:
         """The newest version of the table; None without one."""
-        log = folder / "_delta_log"
         version = self._versions.get(str(folder))
-        if version is None or not _entry(log, version).exists():
-            version = max((int(p.stem) for p in log.glob("*.json") if p.stem.isdecimal()), default=None)
+        if version is None or not entry_file(folder, version).exists():
+            entries = (folder / "_delta_log").glob("*.json")
+            version = max((int(p.stem) for p in entries if p.stem.isdecimal()), default=None)
         if version is None:
             return None
-        while _entry(log, version + 1).exists():
+        while entry_file(folder, version + 1).exists():
             version += 1
         self._versions[str(folder)] = version
         return version
-
-
-def _entry(log: Path, version: int) -> Path:
-    return log / f"{version:020d}.json"
 
 
 def _files(folder: Path, version: int, position: str, since: str, upto: str) -> Iterator[str]:
@@ -105,10 +102,10 @@ def _appended(
     for number in range(version, -1, -1):
         if version - number >= MOST_ENTRIES:
             raise _LogIsCutError
-        entry = _entry(folder / "_delta_log", number)
-        if not entry.exists():
-            raise _LogIsCutError
-        actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line]
+        try:
+            actions = actions_of(folder, number)
+        except FileNotFoundError:
+            raise _LogIsCutError from None
         gone = {action["remove"]["path"] for action in actions if "remove" in action}
         added = [action["add"] for action in actions if "add" in action]
         there = [file for file in added if file["path"] not in removed]

@@ -22,6 +22,7 @@ from tests.sources.earlier import make_earlier
 
 WRITE = "SELECT pg_logical_emit_message(true, %s, %s::bytea)"
 M = ord("M")
+Login = psycopg.Connection[tuple[object, ...]]
 
 
 def events(source: Source) -> list[LogEvent]:
@@ -41,7 +42,7 @@ def messages(source: Source) -> list[tuple[str, bytes]]:
 
 
 @pytest.fixture
-def stranger(tracked: Source) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+def stranger(tracked: Source) -> Iterator[Login]:
     """A login without any right but those that everybody has."""
     tracked.sql("DROP ROLE IF EXISTS stranger")
     tracked.sql("CREATE ROLE stranger LOGIN PASSWORD 'x'")
@@ -76,9 +77,7 @@ def forged(source: Source) -> list[bytes]:
     ]
 
 
-def test_what_a_stranger_writes_is_no_word(
-    tracked: Source, stranger: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_what_a_stranger_writes_is_no_word(tracked: Source, stranger: Login) -> None:
     for word in forged(tracked):
         for prefix in ("highwater", "highwater.", f"highwater.{'0' * 64}", "highwater.mark"):
             stranger.execute(WRITE, [prefix, word])
@@ -88,9 +87,7 @@ def test_what_a_stranger_writes_is_no_word(
     assert isinstance(told, TableAltered)
 
 
-def test_a_word_written_again_is_none(
-    tracked: Source, stranger: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_a_word_written_again_is_none(tracked: Source, stranger: Login) -> None:
     """Whoever reads the log has its words with their seals: those of their transactions."""
     tracked.admin.disable_table(tracked.instance("t"), last_of_table=False)
     prefix, content = messages(tracked)[-1]
@@ -102,9 +99,7 @@ def test_a_word_written_again_is_none(
     assert events(tracked) == []
 
 
-def test_a_stranger_can_make_no_seal(
-    tracked: Source, stranger: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_a_stranger_can_make_no_seal(tracked: Source, stranger: Login) -> None:
     for call in (
         "SELECT * FROM cdc.own_ddl",
         "SELECT * FROM cdc.seal_key",
@@ -132,33 +127,27 @@ def test_words_stay_ours_whoever_reads_them(tracked: Source) -> None:
 
 
 @pytest.mark.parametrize("version", ["3_partitions", "4_versions"])
-def test_after_an_upgrade_words_need_a_seal(source: Source, version: str) -> None:
-    source.sql("CREATE TABLE t (id int PRIMARY KEY)")
-    source.track("t")
-    source.pieces()
-    make_earlier(source.connection, version)
-    source.sql("ALTER TABLE t ADD before int")
-    with psycopg.connect(source.dsn) as open_since:
+def test_after_an_upgrade_words_need_a_seal(tracked: Source, version: str) -> None:
+    make_earlier(tracked.connection, version)
+    tracked.sql("ALTER TABLE t ADD before int")
+    with psycopg.connect(tracked.dsn) as open_since:
         open_since.execute(WRITE, ["highwater", b'{"event": "dropped", "table_id": 7, "ddl": "open since"}'])
-        assert source.admin.upgrade([source.instance("t")])
-    source.sql("ALTER TABLE t ADD after int")
-    for word in forged(source):
-        source.sql(WRITE, "highwater", word)
-    told = [getattr(event, "ddl", None) for event in events(source)]
+        assert tracked.admin.upgrade([tracked.instance("t")])
+    tracked.sql("ALTER TABLE t ADD after int")
+    for word in forged(tracked):
+        tracked.sql(WRITE, "highwater", word)
+    told = [getattr(event, "ddl", None) for event in events(tracked)]
     assert told == ["ALTER TABLE t ADD before int", "open since", "ALTER TABLE t ADD after int"]
 
 
-def test_an_upgrade_that_was_cut_short_is_ended_by_the_next(source: Source) -> None:
-    source.sql("CREATE TABLE t (id int PRIMARY KEY)")
-    source.track("t")
-    source.pieces()
-    source.sql("DELETE FROM cdc.unsealed_words")
-    source.sql(WRITE, "highwater", b'{"event": "dropped", "table_id": 7, "ddl": "not yet demanded"}')
-    assert len(events(source)) == 1
-    assert source.admin.upgrade([])
-    assert not source.admin.upgrade([])
-    source.sql(WRITE, "highwater", b'{"event": "dropped", "table_id": 7, "ddl": "demanded"}')
-    assert events(source) == []
+def test_an_upgrade_that_was_cut_short_is_ended_by_the_next(tracked: Source) -> None:
+    tracked.sql("DELETE FROM cdc.unsealed_words")
+    tracked.sql(WRITE, "highwater", b'{"event": "dropped", "table_id": 7, "ddl": "not yet demanded"}')
+    assert len(events(tracked)) == 1
+    assert tracked.admin.upgrade([])
+    assert not tracked.admin.upgrade([])
+    tracked.sql(WRITE, "highwater", b'{"event": "dropped", "table_id": 7, "ddl": "demanded"}')
+    assert events(tracked) == []
 
 
 def test_ids_of_the_server_a_dump_came_from_excuse_nothing(tracked: Source) -> None:
@@ -179,7 +168,7 @@ def test_an_id_is_the_one_nearest_to_those_of_now(tracked: Source) -> None:
 
 
 def test_a_commit_that_waits_for_a_standby_is_none_of_a_round_before(
-    tracked: Source, stranger: psycopg.Connection[tuple[object, ...]]
+    tracked: Source, stranger: Login
 ) -> None:
     """The log gives it before it has ended for others."""
     word = forged(tracked)[0]
@@ -201,27 +190,22 @@ def test_a_commit_that_waits_for_a_standby_is_none_of_a_round_before(
 
 
 def test_ddl_that_gets_its_id_while_an_upgrade_runs_is_told(
-    source: Source, monkeypatch: pytest.MonkeyPatch
+    tracked: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source.sql("CREATE TABLE t (id int PRIMARY KEY)")
-    source.track("t")
-    source.pieces()
-    make_earlier(source.connection, "4_versions")
+    make_earlier(tracked.connection, "4_versions")
     run_script = objects._run_script
-    with psycopg.connect(source.dsn) as open_since:
+    with psycopg.connect(tracked.dsn) as open_since:
 
         def run_and_alter(commands: Commands) -> None:
             run_script(commands)
             open_since.execute("ALTER TABLE t ADD during int")
 
         monkeypatch.setattr(objects, "_run_script", run_and_alter)
-        assert source.admin.upgrade([source.instance("t")])
-    assert [getattr(event, "ddl", None) for event in events(source)] == ["ALTER TABLE t ADD during int"]
+        assert tracked.admin.upgrade([tracked.instance("t")])
+    assert [getattr(event, "ddl", None) for event in events(tracked)] == ["ALTER TABLE t ADD during int"]
 
 
-def test_nobody_runs_code_of_his_own_as_the_owner(
-    tracked: Source, stranger: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_nobody_runs_code_of_his_own_as_the_owner(tracked: Source, stranger: Login) -> None:
     """Temporary relations and types come before those of pg_catalog unless pg_temp is named after it."""
     said: list[str | None] = []
     stranger.add_notice_handler(lambda notice: said.append(notice.message_primary))

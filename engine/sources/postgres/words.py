@@ -46,19 +46,18 @@ class Words:
         """
         said = list(_said(marked))
         for one, is_own in zip(said, self._are_own(said), strict=True):
+            if not is_own:
+                self._left_out(one, "not written by Highwater: it lacks the seal")
+                continue
             try:
-                if not is_own:
-                    raise ValueError("not written by Highwater: it lacks the seal")
                 word = from_json(one.content)
             except ValueError as error:
-                _log.error(
-                    "message in the log not understood",
-                    database=self._database,
-                    lsn=one.lsn,
-                    error=str(error),
-                )
+                self._left_out(one, str(error))
                 continue
             yield one.transaction, one.command, word
+
+    def _left_out(self, one: _Said, error: str) -> None:
+        _log.error("message in the log not understood", database=self._database, lsn=one.lsn, error=error)
 
     def _are_own(self, said: Sequence[_Said]) -> Sequence[bool]:
         if not said:
