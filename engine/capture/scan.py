@@ -183,21 +183,10 @@ class Scan:
         known = self._control.watermarks.identity(self._database)
         if known is not None and known != identity:
             raise LogBroken(self._database, f"the log is {identity}, but {known} was read before")
-        scanned = self._control.watermarks.get(self._database).scanned
-        if scanned is not None:
-            self._check_position(scanned)
+        marks = self._control.watermarks.get(self._database)
+        if marks.scanned is not None:
+            self._source.check_goes_on(marks.checkpoint, marks.scanned)
         self._identity = identity
-
-    def _check_position(self, scanned: Lsn) -> None:
-        """Nothing may be missing between what was published and what the log gives. Raises LogBroken."""
-        confirmed = self._source.slot_state().confirmed
-        # One beyond: a commit that is published is confirmed with its first byte.
-        if confirmed.position > scanned.position + 1:
-            raise LogBroken(
-                self._database, f"slot gives changes from {confirmed} on, but only {scanned} was reached"
-            )
-        if (end := self._source.log_end()) < scanned:
-            raise LogBroken(self._database, f"the log ends at {end}, but {scanned} was read before")
 
     def _session(
         self, recorder: SessionRecorder, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool

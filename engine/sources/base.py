@@ -270,7 +270,14 @@ class LogSource(Protocol):
         ...
 
     def log_end(self) -> Lsn:
-        """The end of what is durable in the log now."""
+        """The end of what is durable in the log, in whole records; it may lag a look behind."""
+        ...
+
+    def check_goes_on(self, checkpoint: Lsn | None, scanned: Lsn) -> None:
+        """Raises LogBroken unless the log still is what was read up to ``scanned``, and gives all since.
+
+        checkpoint: the last commit that was published.
+        """
         ...
 
     def read(self, after: Lsn, upto: Lsn, limit: ReadLimit) -> Iterator[LogPiece]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from contextlib import suppress
 
 import pytest
 
 from engine.capture.crash_points import CrashPoint, CrashPoints
 from engine.model.job import CaptureParameters
-from engine.model.lsn import Lsn
-from tests.capture.conftest import DATABASE, Workbench
-from tests.faults.oracle import difference, expected_rows, in_order
+from tests.capture.conftest import DATABASE
+from tests.capture.replayed import check
+from tests.faults.oracle import expected_rows
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
@@ -37,21 +36,6 @@ class Dies(CrashPoints):
                 raise Died
 
 
-def check(workbench: Workbench, replay: SourceReplay) -> None:
-    """What readers see is exactly what the source committed up to the watermark."""
-    high = workbench.control.watermarks.get(DATABASE).high or Lsn.ZERO
-    transactions = replay.transactions()
-    commits = set()
-    for table in TABLES:
-        expected = [row for row in expected_rows(transactions, table) if row["__$start_lsn"] <= str(high)]
-        found = in_order(workbench.rows(table.capture_instance))
-        assert difference(expected, found) is None, table.name
-        commits |= {row["__$start_lsn"] for row in expected}
-    mapping = Counter(row["start_lsn"] for row in workbench.mapping() if row["start_lsn"] <= str(high))
-    assert set(mapping.values()) <= {1}
-    assert commits <= set(mapping)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_dies_wherever_nothing_is_lost_or_doubled(workbench, seed):
     chance = random.Random(seed)
@@ -62,10 +46,10 @@ def test_whatever_dies_wherever_nothing_is_lost_or_doubled(workbench, seed):
         workbench.enable(table.name.removeprefix("public."))
     replay = SourceReplay(workbench.dsn)
     for point in chance.sample(list(CrashPoint), len(CrashPoint)):
-        load.transactions(chance.randint(5, 25))
+        load.transactions(chance.randint(3, 12))
         crash = Dies(point, chance.randint(1, 3))
         parameters = CaptureParameters(maxtrans=chance.randint(1, 12), maxscans=20, pollinginterval=0)
-        scan = workbench.scan(crash, piece_bytes=chance.choice([2_000, 20_000, 2**26]))
+        scan = workbench.scan(crash, piece_bytes=chance.choice([8_000, 40_000, 2**26]))
         with suppress(Died):
             scan.run(parameters, lambda: False)
         workbench.opened[-1].close()

@@ -18,10 +18,10 @@ from engine.sources.postgres.connection import (
     configure,
     connect,
     is_unencoded,
-    lsn_of,
     text_of,
     unreachable,
 )
+from engine.sources.postgres.durable_end import DurableEnd
 from engine.sources.postgres.names import DDL_TRIGGER
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes, understood
 from engine.sources.postgres.server_values import PostgresValues
@@ -77,11 +77,49 @@ class PostgresLog:
         return LogIdentity(system_identifier=row[0], timeline=row[1], slot=state.slot)
 
     def log_end(self) -> Lsn:
-        """The end of what is durable in the log now."""
+        """The end of the last whole record that is known to be durable in the log.
+
+        Until the server has said enough to know one, what was confirmed: nobody waits for what is before it.
+        """
         with self._reaching():
-            row = self._control().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+            inserted, flushed = self._positions()
+            end = self._durable_end.seen(inserted, flushed)
+            return self._slot().state().confirmed if end is None else Lsn.at(end)
+
+    def check_goes_on(self, checkpoint: Lsn | None, scanned: Lsn) -> None:
+        """Raises LogBroken unless the log is the one that was read up to ``scanned``, and gives all since.
+
+        checkpoint: the last commit that was published. A source that was put back to an earlier state, with
+        its slot, grows beyond both positions again sooner or later, but with other transactions: where the
+        slot gives that stretch once more, the published commit must be in it, and no other change after it.
+        """
+        with self._reaching():
+            confirmed = self._slot().state().confirmed
+            _, flushed = self._positions()
+            # One beyond: a commit that is published is confirmed with its first byte.
+            if confirmed.position > scanned.position + 1:
+                words = f"slot gives changes from {confirmed} on, but only {scanned} was reached"
+                raise LogBroken(self._name.database, words)
+            if flushed < scanned.position:
+                words = f"the log ends at {Lsn.at(flushed)}, but {scanned} was read before"
+                raise LogBroken(self._name.database, words)
+            if confirmed < scanned:
+                self._check_publication()
+                published = checkpoint if checkpoint is not None and checkpoint >= confirmed else None
+                self._slot().check_history(checkpoint or Lsn.ZERO, published, scanned)
+
+    def _positions(self) -> tuple[int, int]:
+        """Where the next record goes, and up to where the log is durable."""
+        row = (
+            self._control()
+            .execute(
+                "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint,"
+                " (pg_current_wal_flush_lsn() - '0/0')::bigint"
+            )
+            .fetchone()
+        )
         assert row is not None
-        return lsn_of(row[0])
+        return row[0], row[1]
 
     def column_ids(self, source_object_id: int) -> ColumnNumbers:
         """The table's columns as the source has them now; empty when it is gone."""
@@ -291,6 +329,7 @@ class PostgresLog:
     def _control(self) -> Connection:
         if self._control_connection is None or self._control_connection.closed:
             self._control_connection = connect(self._dsn, self._name.database, "highwater log control")
+            self._durable_end = _durable_end(self._control_connection)
             self._catalog_of = TypeCatalog(self._control_connection)
             self._words = Words(self._control_connection, self._name.database)
             server = PostgresValues(self._control_connection, self._name.database)
@@ -309,6 +348,12 @@ class PostgresLog:
     def _decoder(self) -> PieceDecoder:
         self._control()
         return self._decoder_of
+
+
+def _durable_end(connection: Connection) -> DurableEnd:
+    query = "SELECT setting::int FROM pg_settings WHERE name = ANY(%s) ORDER BY name"
+    sizes = connection.execute(query, [["wal_block_size", "wal_segment_size"]]).fetchall()
+    return DurableEnd(*(size for (size,) in sizes))
 
 
 class _Reading:

@@ -39,6 +39,21 @@ FROM pg_replication_slots s WHERE s.slot_name = %s AND s.database = current_data
 """
 
 
+_GIVEN_AGAIN = """
+WITH given AS (
+    SELECT get_byte(data, 0) AS kind, substring(data FROM 2 FOR 8) AS place
+    FROM pg_catalog.pg_logical_slot_peek_binary_changes(%(slot)s, %(upto)s::pg_lsn, NULL,
+        'proto_version', '1', 'publication_names', %(publication)s, 'messages', 'true')
+    WHERE get_byte(data, 0) IN (ascii('B'), ascii('I'), ascii('U'), ascii('D'))
+), transactions AS (
+    SELECT kind, place, lead(kind, 1, kind) OVER () <> ascii('B') AS has_rows FROM given
+)
+SELECT count(*) FILTER (WHERE place = %(published)s),
+       min(place) FILTER (WHERE has_rows AND place > %(after)s AND place < %(before)s)
+FROM transactions WHERE kind = ascii('B')
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotName:
     """A slot, the publication read through it, and the database name that errors speak of."""
@@ -154,6 +169,11 @@ def log_error(error: psycopg.Error, database: str) -> CdcError:
     return LogRecordsNotProcessed(words)
 
 
+def _place(lsn: Lsn) -> bytes:
+    """As pgoutput writes it."""
+    return lsn.position.to_bytes(8, "big")
+
+
 def _quoted_name(name: str) -> str:
     """A name as SplitIdentifierString reads it."""
     return '"' + name.replace('"', '""') + '"'
@@ -185,6 +205,33 @@ class Slot:
             disk_free_bytes=free_bytes(folder, started),
             blocked_by=tuple(blockers),
         )
+
+    def check_history(self, after: Lsn, published: Lsn | None, scanned: Lsn) -> None:
+        """What the slot gives again must be what it gave: the published commit, no rows after it.
+
+        after, scanned: between these there were no rows. published: None where it is not given again. Raises
+        LogBroken.
+        """
+        row = self._connection.execute(
+            _GIVEN_AGAIN,
+            {
+                "slot": self._name.slot,
+                "publication": _quoted_name(self._name.publication),
+                # One beyond: a commit may begin where the record before it ends, which would end the peek.
+                "upto": position_text(scanned.position + 1),
+                "published": None if published is None else _place(published),
+                "after": _place(after),
+                "before": _place(scanned),
+            },
+        ).fetchone()
+        assert row is not None
+        met, unknown = row
+        words = "the source was put back to an earlier state and has gone on from there"
+        if published is not None and not met:
+            raise LogBroken(self._name.database, f"{words}: the commit at {published} is not in its log")
+        if unknown is not None:
+            place = Lsn.at(int.from_bytes(unknown, "big"))
+            raise LogBroken(self._name.database, f"{words}: the commit at {place} is new below {scanned}")
 
     def advance(self, upto: int) -> None:
         """Moves the slot to ``upto`` unless it is there or farther already; never beyond what is durable."""

@@ -1,0 +1,213 @@
+"""What happens to a source while capture goes on: restarts, its network, and that it is another one at once.
+
+The first two kinds are over by themselves, and nothing is lost; the last one ends capture, and nothing is
+published of a history that is not the one that readers know.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.errors import LogBroken
+from engine.model.job import JobState
+from engine.runtime.embedded_postgres import EmbeddedPostgres
+from engine.sources.postgres.names import slot_name
+from tests.agent.conftest import SECONDS, RunningAgent, job_of, until, until_state
+from tests.agent.tcp_proxy import TcpProxy, tcp_proxy
+from tests.capture.conftest import DATABASE, Workbench, workbenches
+from tests.capture.replayed import check
+from tests.conftest import databases
+from tests.faults.source_replay import SourceReplay
+from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
+
+SHOP = "shop"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    """The source's own server, with one database; the control database is elsewhere."""
+    made = EmbeddedPostgres(tmp_path / "source", {"fsync": "off"})
+    made.start()
+    made.ensure_database(SHOP)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def network(server: EmbeddedPostgres) -> Iterator[TcpProxy]:
+    """What lies between the agent and the source."""
+    with tcp_proxy(server.socket_folder / ".s.PGSQL.5432") as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def workbench(
+    postgres: EmbeddedPostgres, network: TcpProxy, spark: SparkSession, tmp_path: Path
+) -> Iterator[Workbench]:
+    """The database of that server, reached over that network, and enabled."""
+    source = f"postgresql://postgres@127.0.0.1:{network.port}/{SHOP}"
+    with databases(postgres) as new_database:
+        dsns = iter([source, new_database()])
+        with workbenches(lambda: next(dsns), tmp_path, spark) as make:
+            yield make()
+
+
+@pytest.fixture
+def captured(
+    workbench: Workbench, server: EmbeddedPostgres, new_agent: Callable[..., RunningAgent]
+) -> Iterator[tuple[WriteLoad, SourceReplay]]:
+    """Tables with a load, captured by an agent; and what the source really did."""
+    workbench.sql(SCHEMA)
+    for table in TABLES:
+        workbench.enable(table.name.removeprefix("public."))
+    workbench.engine.change_job(DATABASE, maxtrans=50, pollinginterval=0)
+    replay, load = SourceReplay(server.dsn(SHOP)), WriteLoad(server.dsn(SHOP), 1)
+    load.transactions(20)
+    new_agent()
+    until_state(workbench, JobState.RUNNING)
+    workbench.engine.sync(DATABASE, SECONDS)
+    load.start()
+    yield load, replay
+    load.stop()
+
+
+def goes_on(workbench: Workbench, load: WriteLoad, replay: SourceReplay) -> None:
+    """Without a hand: it is captured, and it is what the source committed."""
+    before, commits = workbench.control.watermarks.get(DATABASE).high, load.committed
+    until(lambda: load.committed > commits + 5, "the source goes on")
+    until(lambda: workbench.control.watermarks.get(DATABASE).high > before, "something is published")
+    load.stop()
+    workbench.engine.sync(DATABASE, SECONDS)
+    assert job_of(workbench).state is JobState.RUNNING
+    check(workbench, replay)
+
+
+def kill(server: EmbeddedPostgres) -> None:
+    assert server.pid is not None
+    postmaster = psutil.Process(server.pid)
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+    psutil.wait_procs(processes, SECONDS)
+
+
+@pytest.mark.parametrize("end", [EmbeddedPostgres.stop, kill])
+def test_a_source_that_restarts_is_captured_again(
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    captured: tuple[WriteLoad, SourceReplay],
+    end: Callable[[EmbeddedPostgres], None],
+) -> None:
+    end(server)
+    until(lambda: job_of(workbench).state is JobState.FAILED, "the job says so")
+    server.start()
+    goes_on(workbench, *captured)
+
+
+def test_a_network_that_is_cut_stalled_and_slow(
+    workbench: Workbench, network: TcpProxy, captured: tuple[WriteLoad, SourceReplay]
+) -> None:
+    load, replay = captured
+    network.cut()
+    until(lambda: job_of(workbench).state is JobState.FAILED, "the job says so")
+    network.mend()
+    until_state(workbench, JobState.RUNNING)
+    for trouble in (network.stall, lambda: network.slow(0.05)):
+        trouble()
+        commits = load.committed
+        until(lambda commits=commits: load.committed > commits + 20, "the source goes on")
+        network.mend()
+    goes_on(workbench, load, replay)
+
+
+def break_off(workbench: Workbench, captured: tuple[WriteLoad, SourceReplay]) -> None:
+    """Capture has all there is, and its agent is told to end."""
+    load, _ = captured
+    load.stop()
+    workbench.engine.sync(DATABASE, SECONDS)
+    workbench.connection.close()
+
+
+def copy_files(folder: Path, to: Path) -> None:
+    """With their owner, who is not the one of the tests where these are run by root."""
+    shutil.copytree(folder, to, symlinks=True)
+    owner = folder.stat()
+    for path in (to, *to.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def is_broken(workbench: Workbench) -> str:
+    """The words with which capture stopped; what readers see stays as it was."""
+    errors = workbench.control.errors
+    until(
+        lambda: errors.list(DATABASE)[-1:] != [] and _broke(workbench), "capture says that the log is broken"
+    )
+    return errors.list(DATABASE)[-1].error_message
+
+
+def _broke(workbench: Workbench) -> bool:
+    return workbench.control.errors.list(DATABASE)[-1].error_number == LogBroken.number
+
+
+def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    network: TcpProxy,
+    captured: tuple[WriteLoad, SourceReplay],
+    tmp_path: Path,
+) -> None:
+    """A copy of its files, its slot too; it has grown beyond where capture was when it is seen again."""
+    load, _ = captured
+    network.cut()
+    server.stop()
+    copy_files(server.folder, tmp_path / "backup")
+    server.start()
+    network.mend()
+    commits = load.committed
+    until(lambda: load.committed > commits + 20, "the source goes on")
+    break_off(workbench, captured)
+    marks = workbench.control.watermarks.get(DATABASE)
+    network.cut()
+    server.stop()
+    shutil.rmtree(server.folder)
+    (tmp_path / "backup").rename(server.folder)
+    server.start()
+    with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        beyond = f"SELECT pg_current_wal_flush_lsn() - '0/0' > {marks.scanned.position + 100_000}"
+        while connection.execute(beyond.encode()).fetchone() != (True,):
+            connection.execute("INSERT INTO note SELECT 'another history' FROM generate_series(1, 100)")
+    network.mend()
+    assert "put back to an earlier state" in is_broken(workbench)
+    assert workbench.control.watermarks.get(DATABASE).high == marks.high
+
+
+def test_another_server_under_the_name_of_the_source_is_not_read(
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    network: TcpProxy,
+    captured: tuple[WriteLoad, SourceReplay],
+) -> None:
+    break_off(workbench, captured)
+    marks = workbench.control.watermarks.get(DATABASE)
+    network.cut()
+    server.stop()
+    shutil.rmtree(server.folder)
+    server.start()
+    server.ensure_database(SHOP)
+    with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        connection.execute(SCHEMA)
+        connection.execute("CREATE PUBLICATION highwater FOR ALL TABLES")
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot_name(SHOP)])
+        connection.execute("INSERT INTO note VALUES ('elsewhere')")
+    network.mend()
+    assert "was read before" in is_broken(workbench)
+    assert workbench.control.watermarks.get(DATABASE).high == marks.high
