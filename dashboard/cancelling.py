@@ -1,10 +1,11 @@
-"""Who may cancel background work: their own an operator, anybody's an admin. Pure."""
+"""Who may cancel background work: their own whoever began it, anybody's an admin. Pure."""
 
 from __future__ import annotations
 
 from engine.model.user import Role, User
 
-OWN, ANYBODYS = Role.OPERATOR, Role.ADMIN
+OWN, ANYBODYS = Role.VIEWER, Role.ADMIN
+"""What a viewer begins are reads, and those go on until their end unless who began them may cancel them."""
 
 
 def missing_role(user: User, owner: str) -> str | None:

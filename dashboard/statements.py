@@ -163,17 +163,16 @@ def stop_job(database: str, job_type: str = "capture") -> Statement:
     )
 
 
-def change_job(
-    database: str, maxtrans: int, maxscans: int, continuous: bool, pollinginterval: int
-) -> Statement:
-    """sp_cdc_change_job."""
+def change_job(database: str, job_type: str = "capture", **given: int | str) -> Statement:
+    """sp_cdc_change_job with those of its parameters that change; ``@schedule`` is ours."""
+    tsql = [
+        f"@{name} = {text(value) if isinstance(value, str) else int(value)}" for name, value in given.items()
+    ]
+    python = [f"{name}={value!r}" for name, value in given.items()]
     return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_change_job @job_type = N'capture',\n"
-        f"    @maxtrans = {maxtrans}, @maxscans = {maxscans}, @continuous = {int(continuous)}, "
-        f"@pollinginterval = {pollinginterval};",
-        _opening(database)
-        + f"engine.change_job(database, 'capture', maxtrans={maxtrans}, maxscans={maxscans}, "
-        f"continuous={continuous}, pollinginterval={pollinginterval})",
+        f"USE {quoted(database)};\nEXEC sys.sp_cdc_change_job @job_type = N'{job_type}',\n"
+        f"    {', '.join(tsql)};",
+        _opening(database) + f"engine.change_job(database, {job_type!r}, {', '.join(python)})",
     )
 
 
@@ -210,20 +209,6 @@ def set_dashboard_settings(exports: bool, zone: str) -> Statement:
         "from engine.model.dashboard import DashboardSettings\n"
         + _opened()
         + f"engine.set_dashboard_settings(DashboardSettings({exports}, {zone!r}))",
-    )
-
-
-def change_cleanup_job(
-    database: str, retention: int, threshold: int, schedule: str | None = None
-) -> Statement:
-    """sp_cdc_change_job for the cleanup job; ``@schedule``, which None leaves as it is, is ours."""
-    kept = f", @schedule = {text(schedule)}" if schedule is not None else ""
-    given = f", schedule={schedule!r}" if schedule is not None else ""
-    return Statement(
-        f"USE {quoted(database)};\nEXEC sys.sp_cdc_change_job @job_type = N'cleanup',\n"
-        f"    @retention = {retention}, @threshold = {threshold}{kept};",
-        _opening(database)
-        + f"engine.change_job(database, 'cleanup', retention={retention}, threshold={threshold}{given})",
     )
 
 
@@ -299,17 +284,16 @@ def stop_collection_set(name: str) -> Statement:
     return _collector("sp_syscollector_stop_collection_set", f"@name = {text(name)}", python)
 
 
-def update_collection_set(name: str, schedule: str | None, days: int) -> Statement:
-    """sp_syscollector_update_collection_set: how often, and how long it is kept."""
-    tsql, python = f"@name = {text(name)},", ""
+def update_collection_set(name: str, schedule: str | None, days: int | None) -> Statement:
+    """sp_syscollector_update_collection_set: how often, and how long it is kept; None leaves it as it is."""
+    tsql, python = f"@name = {text(name)}", f"engine.update_collection_set({name!r}"
     if schedule is not None:
-        tsql += f" @schedule_name = {text(schedule)},"
-        python = f"schedule={schedule!r}, "
-    return _collector(
-        "sp_syscollector_update_collection_set",
-        f"{tsql} @days_until_expiration = {days}",
-        f"engine.update_collection_set({name!r}, {python}days_until_expiration={days})",
-    )
+        tsql += f", @schedule_name = {text(schedule)}"
+        python += f", schedule={schedule!r}"
+    if days is not None:
+        tsql += f", @days_until_expiration = {days}"
+        python += f", days_until_expiration={days}"
+    return _collector("sp_syscollector_update_collection_set", tsql, f"{python})")
 
 
 def collect(name: str) -> Statement:

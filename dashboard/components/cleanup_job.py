@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import tzinfo
+from typing import Any
 
 import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, state, statements
 from dashboard.components.dropped_job import dropped_job
-from dashboard.components.form_field import FormField
+from dashboard.components.form_field import FormField, changed
 from dashboard.components.instance_cleanup import instance_button
 from dashboard.components.job_card import act, agent_is_alive, parameter_table, state_badge
 from dashboard.components.permission import permitted
@@ -170,6 +171,7 @@ class _Form:
 
     def __init__(self, database: str, job: CleanupJob) -> None:
         of = (database, job.configured, job.schedule)
+        self._configured = job.configured
         self.retention = FormField("l_retention", job.configured.retention, of)
         self.threshold = FormField("l_threshold", job.configured.threshold, of)
         self.cron = FormField("l_schedule", job.schedule or "", of)
@@ -178,6 +180,12 @@ class _Form:
     def typed(self) -> CleanupParameters:
         """The parameters as they would be saved."""
         return CleanupParameters(int(self.retention.typed), int(self.threshold.typed))
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What differs from the job as it is configured."""
+        schedule = {} if self.schedule is None else {"schedule": self.schedule}
+        return changed(self.typed, self._configured) | schedule
 
     @property
     def schedule(self) -> str | None:
@@ -206,11 +214,10 @@ def _form(view: DatabaseView, job: CleanupJob) -> None:
     if st.session_state.pop(_SAVED, False):
         st.toast("Saved.", icon=":material/save:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        is_same = wanted == job.configured
         st.button(
             "What would go?",
             icon=":material/visibility:",
-            disabled=is_same,
+            disabled=wanted == job.configured,
             key="l_what",
             on_click=try_parameters,
             args=(view.name, wanted),
@@ -222,9 +229,10 @@ def _form(view: DatabaseView, job: CleanupJob) -> None:
             key="l_save",
             on_click=_save,
             args=(view.name, form),
-            **permitted("change_job", disabled=is_same and schedule is None, job_type="cleanup"),
+            **permitted("change_job", disabled=not form.changed, job_type="cleanup"),
         )
-        statement_popover(statements.change_cleanup_job(view.name, **asdict(wanted), schedule=schedule))
+        given = form.changed or asdict(wanted)
+        statement_popover(statements.change_job(view.name, "cleanup", **given))
 
 
 _CRON = (
@@ -256,9 +264,8 @@ def tried_parameters(database: str) -> CleanupParameters | None:
 
 
 def _save(database: str, form: _Form) -> None:
-    wanted = asdict(form.typed) | {"schedule": form.schedule}
     st.session_state[_SAVED] = attempt(
-        lambda: state.engine().change_job(database, "cleanup", **wanted), f"l_not_saved:{database}"
+        lambda: state.engine().change_job(database, "cleanup", **form.changed), f"l_not_saved:{database}"
     )
     try_parameters(database, None)
     state.changed()

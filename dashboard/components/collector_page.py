@@ -250,10 +250,13 @@ class _Form:
         self.days = FormField("o_days", found.days_until_expiration, of)
 
     @property
-    def typed(self) -> tuple[str | None, int]:
-        """Schedule, None where it is to stay, and days."""
-        schedule = str(self.cron.typed or "").strip()
-        return (None if schedule in ("", self.cron.begins) else schedule), int(self.days.typed or 0)
+    def typed(self) -> tuple[str | None, int | None]:
+        """Schedule and days; None where one is to stay."""
+        schedule, days = str(self.cron.typed or "").strip(), int(self.days.typed or 0)
+        return (
+            None if schedule in ("", self.cron.begins) else schedule,
+            None if days == self.days.begins else days,
+        )
 
 
 def _form(found: CollectionSet) -> None:
@@ -293,10 +296,11 @@ def _form(found: CollectionSet) -> None:
             args=(found, form),
             **permitted(
                 "update_collection_set",
-                disabled=schedule is None and days == found.days_until_expiration,
+                disabled=schedule is None and days is None,
             ),
         )
-        statement_popover(statements.update_collection_set(found.name, schedule, days))
+        shown = form.days.begins if schedule is None and days is None else days
+        statement_popover(statements.update_collection_set(found.name, schedule, shown))
 
 
 def _not_saved(found: CollectionSet) -> str:

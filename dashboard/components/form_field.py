@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2s
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import streamlit as st
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _Value = TypeVar("_Value")
+_Values = TypeVar("_Values", bound="DataclassInstance")
+
+
+def changed(typed: _Values, configured: _Values) -> dict[str, Any]:
+    """The fields that were typed anew, by name.
+
+    Nothing else is saved: somebody else may have changed the rest since the page was drawn.
+    """
+    before = asdict(configured)
+    return {name: value for name, value in asdict(typed).items() if value != before[name]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 
 import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
 from dashboard.components.dropped_job import dropped_job
-from dashboard.components.form_field import FormField
+from dashboard.components.form_field import FormField, changed
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
 from dashboard.components.statement_box import statement_box, statement_popover
@@ -223,6 +224,7 @@ class _Form:
 
     def __init__(self, database: str, configured: CaptureParameters) -> None:
         of = (database, configured)
+        self._configured = configured
         self.maxtrans = FormField("k_maxtrans", configured.maxtrans, of)
         self.maxscans = FormField("k_maxscans", configured.maxscans, of)
         self.continuous = FormField("k_continuous", configured.continuous, of)
@@ -238,6 +240,11 @@ class _Form:
             continuous=is_continuous,
             pollinginterval=int(self.interval.typed) if is_continuous else 0,
         )
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Those of them that differ from the configured ones."""
+        return changed(self.typed, self._configured)
 
 
 def parameter_form(view: DatabaseView) -> None:
@@ -260,9 +267,9 @@ def parameter_form(view: DatabaseView) -> None:
             key="k_save",
             on_click=_save,
             args=(view.name, form),
-            **permitted("change_job", disabled=wanted == job.configured),
+            **permitted("change_job", disabled=not form.changed),
         )
-        statement_popover(statements.change_job(view.name, **asdict(wanted)))
+        statement_popover(statements.change_job(view.name, **(form.changed or asdict(wanted))))
 
 
 def _parameter_fields(form: _Form) -> None:
@@ -291,9 +298,8 @@ def _parameter_fields(form: _Form) -> None:
 
 
 def _save(database: str, form: _Form) -> None:
-    wanted = form.typed
     st.session_state[_SAVED] = attempt(
-        lambda: state.engine().change_job(database, **asdict(wanted)), f"k_not_saved:{database}"
+        lambda: state.engine().change_job(database, **form.changed), f"k_not_saved:{database}"
     )
     state.changed()
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import state
+from dashboard.components.cancel_button import cancel_button
 from dashboard.components.problem import problem_box
 from dashboard.operations import Operation, OperationState
 
@@ -25,7 +26,7 @@ def operation_progress(operation: Operation, key: str) -> None:
             step = operation.steps[-1] if operation.steps else "waiting"
             text = f"{operation.title}: {step} · {fmt.duration(round(operation.seconds, 1))}"
             st.progress(min(1.0, operation.fraction or 0.0), text=text, width="stretch")
-            st.button("Cancel", icon=":material/close:", key=f"{key}_cancel", on_click=operation.cancel)
+            cancel_button(operation, "Cancel", ":material/close:", f"{key}_cancel")
 
     awaited(line)
 

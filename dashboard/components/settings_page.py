@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import identity, state, statements
-from dashboard.components.form_field import FormField
+from dashboard.components.form_field import FormField, changed
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.components.row_table import row_table
@@ -179,6 +179,7 @@ class _DashboardForm:
     """The fields of what holds for everybody's dashboard."""
 
     def __init__(self, now: DashboardSettings) -> None:
+        self._now = now
         self.exports = FormField("u_exports", now.exports, now)
         self.zone = FormField("u_zone", now.zone, now)
 
@@ -186,6 +187,12 @@ class _DashboardForm:
     def typed(self) -> DashboardSettings:
         """The settings as they would be saved."""
         return DashboardSettings(bool(self.exports.typed), str(self.zone.typed or ZONES[0]))
+
+    def save(self) -> None:
+        """Changes what was typed anew; the rest stays as it is by now."""
+        engine = state.engine()
+        given = changed(self.typed, self._now)
+        engine.set_dashboard_settings(replace(engine.dashboard_settings(), **given))
 
 
 def _dashboard() -> None:
@@ -227,7 +234,7 @@ _EXPORTS_HELP = "Off: the buttons go, and the engine refuses. Each download is i
 
 
 def _save(form: _DashboardForm) -> None:
-    _saved(_NOT_SET, lambda: state.engine().set_dashboard_settings(form.typed))
+    _saved(_NOT_SET, form.save)
 
 
 # Alerts
@@ -257,6 +264,11 @@ class _HookForm:
         """The hook as it would be saved: whom it tells stays."""
         lag, stall, slot = (int(field.typed) for field in self.fields.values())
         return replace(self._now, lag_seconds=lag, stall_seconds=stall, slot_bytes=slot)
+
+    def save(self) -> None:
+        """Changes what was typed anew; the rest, whom it tells too, stays as it is by now."""
+        engine = state.engine()
+        engine.set_alert_hook(replace(engine.alert_hook(), **changed(self.typed, self._now)))
 
 
 def _alerts() -> None:
@@ -289,4 +301,4 @@ def _alerts() -> None:
 
 
 def _save_hook(form: _HookForm) -> None:
-    _saved(_NOT_HOOKED, lambda: state.engine().set_alert_hook(form.typed))
+    _saved(_NOT_HOOKED, form.save)

@@ -86,7 +86,7 @@ def test_parameters_are_saved_and_what_nothing_captured_would_lose_is_nothing(
     assert "Msg 50015" in dashboard.text
     dashboard.field("l_schedule").input("30 3 * * *")
     dashboard.run()
-    assert "@threshold = 5000, @schedule = N'30 3 * * *';" in dashboard.code
+    assert "@job_type = N'cleanup',\n    @schedule = N'30 3 * * *';" in dashboard.code
     dashboard.click("l_save")
     (job,) = filter(is_cleanup, engine.help_jobs("hr"))
     assert job.schedule == "30 3 * * *"

@@ -38,10 +38,25 @@ def test_every_pyspark_statement_is_python() -> None:
         statements.add_job("demo"),
         statements.start_job("demo"),
         statements.stop_job("demo"),
-        statements.change_job("demo", 500, 10, True, 5),
+        statements.change_job("demo", maxtrans=500, continuous=True),
+        statements.change_job("demo", "cleanup", retention=60, schedule="0 2 * * *"),
+        statements.update_collection_set("it's", "*/2 * * * *", 7),
         statements.get_changes("demo", "s_t", True, "0x" + "0" * 20, "0x" + "F" * 20, "all with mask"),
     ):
         ast.parse(statement.pyspark)
+
+
+def test_a_statement_has_the_parameters_that_change_and_no_other() -> None:
+    capture = statements.change_job("demo", maxtrans=500, continuous=False)
+    assert capture.tsql == (
+        "USE [demo];\nEXEC sys.sp_cdc_change_job @job_type = N'capture',\n"
+        "    @maxtrans = 500, @continuous = 0;"
+    )
+    cleanup = statements.change_job("demo", "cleanup", schedule="it's")
+    assert cleanup.tsql.endswith("@job_type = N'cleanup',\n    @schedule = N'it''s';")
+    assert cleanup.pyspark.endswith("""engine.change_job(database, 'cleanup', schedule="it's")""")
+    collector = statements.update_collection_set("set", None, 3)
+    assert collector.tsql.endswith("@name = N'set', @days_until_expiration = 3;")
 
 
 def test_a_query_is_the_function_over_a_closed_interval() -> None:
