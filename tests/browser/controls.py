@@ -14,6 +14,22 @@ def expect_settled(page: Page) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+def wait_for_ticks(page: Page, count: int) -> None:
+    """Returns once the page has been drawn anew so often, whether or not that changed what it says."""
+    page.get_by_test_id("stApp").evaluate(
+        """(app, count) => new Promise((done) => {
+          const observer = new MutationObserver(() => {
+            if (app.dataset.testScriptState === "notRunning" && --count === 0) {
+              observer.disconnect()
+              done()
+            }
+          })
+          observer.observe(app, { attributeFilter: ["data-test-script-state"] })
+        })""",
+        count,
+    )
+
+
 def button(within: Page | Locator, name: str) -> Locator:
     """The button of exactly that name."""
     return within.get_by_role("button", name=name, exact=True)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.charts import click_cell, drag
-from tests.browser.controls import button, expect_settled
+from tests.browser.controls import button, expect_settled, wait_for_ticks
 from tests.browser.running import RunningHome
 
 pytestmark = pytest.mark.browser
@@ -58,10 +58,7 @@ def test_dragging_a_live_chart_sets_the_range_which_ticks_leave_and_back_takes_a
     )
     # Of the quarter of an hour two fifths were dragged over.
     dragged = page.wait_for_function(all_as_long, arg=600_000).json_value()
-    age = page.get_by_text(re.compile("^Data of"))
-    for _tick in range(5):
-        drawn = age.inner_text()
-        expect(age).not_to_have_text(drawn)
+    wait_for_ticks(page, 5)
     page.wait_for_function(
         "([plot, was]) => `${plot.layout.xaxis.range}` === `${was}`", arg=[chart.element_handle(), dragged]
     )

@@ -1,6 +1,11 @@
-"""SIGKILL of the agent in the middle of a compaction, under load: every row is there, and once."""
+"""SIGKILL of the agent in the middle of a compaction, under load: every row is there, and once.
+
+HIGHWATER_FAULT_SEEDS: also after its commit; without it only between its files and that.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -12,6 +17,7 @@ from tests.faults.agent_home import AGENT_SECONDS, DATABASE, AgentHome
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
 pytestmark = pytest.mark.faults
+ALL_CUTS = "HIGHWATER_FAULT_SEEDS" in os.environ
 
 
 def ask(home: AgentHome) -> None:
@@ -31,10 +37,11 @@ def test_compaction_that_is_killed_under_load_loses_nothing_and_doubles_nothing(
     home.engine._control.compactions.ask(DATABASE)
     home.wait_until_dead()
     home.check(replay, TABLES)
-    ask(home)
-    home.start_agent(crash_at=CompactionCrashPoint.AFTER_COMPACTING)
-    home.wait_until_dead()
-    home.check(replay, TABLES)
+    if ALL_CUTS:
+        ask(home)
+        home.start_agent(crash_at=CompactionCrashPoint.AFTER_COMPACTING)
+        home.wait_until_dead()
+        home.check(replay, TABLES)
     home.start_agent()
     home.wait_until_ready()
     load.stop()
