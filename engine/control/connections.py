@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, select
 
 from engine.control.schema import databases
 from engine.errors import ControlUnreachable, UnknownDatabase
+from engine.keepalive import KEEPALIVE
 
 CONNECT_TIMEOUT = 5
 _NO_TABLES = ("42P01", "3F000")
@@ -36,7 +38,10 @@ class Connections:
         """A new connection whose session speaks UTC. Raises ControlUnreachable."""
         try:
             connection = psycopg.connect(
-                self._dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT, application_name="highwater"
+                make_conninfo("", **{**KEEPALIVE, **conninfo_to_dict(self._dsn)}),
+                autocommit=True,
+                connect_timeout=CONNECT_TIMEOUT,
+                application_name="highwater",
             )
             connection.execute("SET TIME ZONE 'UTC'")
         except psycopg.OperationalError as error:

@@ -128,3 +128,10 @@ def test_names_values_and_ddl_of_another_encoding(
     [altered] = [event for piece in pieces for event in piece.events if isinstance(event, TableAltered)]
     assert (altered.table, altered.columns[0].name) == (word, f"{word}2")
     assert altered.ddl == rename.as_string(source.connection)
+
+
+def test_bytes_of_any_encoding_that_are_given_again_stand_in_no_way(unencoded: Source) -> None:
+    unencoded.track("good")
+    unencoded.connection.execute(b"INSERT INTO good VALUES (1, '\xe9')")
+    commit = unencoded.pieces()[-1].transactions[-1].commit_lsn
+    unencoded.log.check_goes_on(commit, unencoded.log.log_end())

@@ -195,6 +195,45 @@ def test_a_backlog_that_was_confirmed_is_not_decoded_again_and_again(accounts: S
     assert lags[-1] < 3 * 20 * 1024 * 1024
 
 
+def test_a_log_that_gives_again_what_was_published_goes_on(accounts: Source) -> None:
+    for n in range(3):
+        accounts.sql("INSERT INTO accounts VALUES (%s, 'x', 0)", n)
+    commits = [t.commit_lsn for piece in accounts.pieces() for t in piece.transactions]
+    accounts.sql("CREATE TABLE elsewhere (id int)")
+    accounts.admin.mark()
+    end = accounts.log.log_end()
+    for log in (accounts.log, accounts.another_log()):
+        log.check_goes_on(commits[-1], end)
+        log.check_goes_on(commits[-1], commits[-1])
+    accounts.log.confirm(commits[0])
+    for published, scanned in ((commits[0], commits[0]), (commits[1], commits[1]), (commits[2], end)):
+        accounts.log.check_goes_on(published, scanned)
+    accounts.log.confirm(end)
+    accounts.log.check_goes_on(commits[-1], end)
+
+
+def test_a_log_with_other_commits_than_were_read_is_broken(accounts: Source) -> None:
+    for n in range(3):
+        accounts.sql("INSERT INTO accounts VALUES (%s, 'x', 0)", n)
+    first, second, third = (t.commit_lsn for piece in accounts.pieces() for t in piece.transactions)
+    end = accounts.log.log_end()
+    for published, scanned, words in (
+        (
+            Lsn.at(second.position - 1),
+            second,
+            f"the commit at {Lsn.at(second.position - 1)} is not in its log",
+        ),
+        (second, end, f"the commit at {third} is new below {end}"),
+        (None, second, f"the commit at {first} is new below {second}"),
+        (third, Lsn.at(end.position + 1_000_000_000), "the log ends at"),
+    ):
+        with pytest.raises(LogBroken, match=words):
+            accounts.log.check_goes_on(published, scanned)
+    accounts.log.confirm(end)
+    with pytest.raises(LogBroken, match=f"only {second} was reached"):
+        accounts.log.check_goes_on(second, second)
+
+
 def test_confirming_backwards_is_no_error(accounts: Source) -> None:
     accounts.log.confirm(accounts.log.log_end())
     confirmed = accounts.log.slot_state().confirmed

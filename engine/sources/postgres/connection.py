@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from engine.errors import SourceUnreachable
+from engine.keepalive import KEEPALIVE
 from engine.model.lsn import Lsn
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -42,16 +43,7 @@ SESSION_SETTINGS = {
 
 TRANSACTION_TIMEOUT_VERSION = 170000
 
-_CONNECTING: dict[str, int] = {
-    "connect_timeout": 10,
-    # A network that drops everything is told from a server that thinks within half a minute. By the system's
-    # settings, who waits for an answer would wait eleven minutes more, and who sent something a quarter hour.
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,
-}
+_CONNECTING: dict[str, int] = {"connect_timeout": 10, **KEEPALIVE}
 
 
 def connect(dsn: str, database: str, application_name: str) -> Connection:

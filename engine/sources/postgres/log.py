@@ -93,7 +93,7 @@ class PostgresLog:
         its slot, grows beyond both positions again sooner or later, but with other transactions: where the
         slot gives that stretch once more, the published commit must be in it, and no other change after it.
         """
-        with self._reaching():
+        with self._reaching(), any_bytes(self._control()):
             confirmed = self._slot().state().confirmed
             _, flushed = self._positions()
             # One beyond: a commit that is published is confirmed with its first byte.
