@@ -156,7 +156,7 @@ class Scan:
 
         A look that finds the log's end where it was is not counted as an empty scan.
         """
-        if self._looked_at is None or self._source.log_end() > self._looked_at:
+        if self._looked_at is None or self._source.has_grown(self._looked_at):
             return True
         last = self._last_commit_time
         return last is not None and self._clock() - last >= timedelta(seconds=self._limits.idle_tick_seconds)

@@ -270,7 +270,11 @@ class LogSource(Protocol):
         ...
 
     def log_end(self) -> Lsn:
-        """The end of what is durable in the log, in whole records; it may lag a look behind."""
+        """The end of what is durable in the log now, in whole records: above all that is committed."""
+        ...
+
+    def has_grown(self, since: Lsn) -> bool:
+        """Whether the log has grown beyond a `log_end` of before: cheaper than to ask for a new one."""
         ...
 
     def check_goes_on(self, checkpoint: Lsn | None, scanned: Lsn) -> None:

@@ -156,7 +156,7 @@ class PostgresAdmin:
                 raise ObjectsGone(self._database, " and ".join(gone))
             configure(connection, {"synchronous_commit": "on"})
             # The commit flushes the log, also what others left to asynchronous commit. Readers skip it. The
-            # flush position may be farther, within a record that nobody waits for: see `DurableEnd`.
+            # flush position may be farther, within a record that nobody waits for: see `LogPages`.
             query = "SELECT pg_logical_emit_message(true, %s, '')::text"
             row = connection.execute(query, [MARK_PREFIX]).fetchone()
         assert row is not None

@@ -21,9 +21,10 @@ from engine.sources.postgres.connection import (
     text_of,
     unreachable,
 )
-from engine.sources.postgres.durable_end import DurableEnd
+from engine.sources.postgres.log_messages import MARK_PREFIX
 from engine.sources.postgres.names import DDL_TRIGGER
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes, understood
+from engine.sources.postgres.record_end import LogPages
 from engine.sources.postgres.server_values import PostgresValues
 from engine.sources.postgres.slot import RESTART_LAG, Peek, Slot, SlotName, log_error
 from engine.sources.postgres.transactions import TransactionMarker
@@ -77,14 +78,22 @@ class PostgresLog:
         return LogIdentity(system_identifier=row[0], timeline=row[1], slot=state.slot)
 
     def log_end(self) -> Lsn:
-        """The end of the last whole record that is known to be durable in the log.
+        """The end of what is durable in the log now, in whole records: above all that is committed.
 
-        Until the server has said enough to know one, what was confirmed: nobody waits for what is before it.
+        Where the server's own position may lie within a record, a mark of ours makes durable what is there.
         """
         with self._reaching():
             inserted, flushed = self._positions()
-            end = self._durable_end.seen(inserted, flushed)
-            return self._slot().state().confirmed if end is None else Lsn.at(end)
+            if self._pages.ends_record(flushed, inserted):
+                return Lsn.at(flushed)
+            self._control().execute("SELECT pg_logical_emit_message(true, %s, '')", [MARK_PREFIX])
+            inserted_after, flushed = self._positions()
+            return Lsn.at(flushed if self._pages.ends_record(flushed, inserted_after) else inserted)
+
+    def has_grown(self, since: Lsn) -> bool:
+        """Whether there is anything in the log, durable, beyond a `log_end` of before."""
+        with self._reaching():
+            return self._positions()[1] > since.position
 
     def check_goes_on(self, checkpoint: Lsn | None, scanned: Lsn) -> None:
         """Raises LogBroken unless the log is the one that was read up to ``scanned``, and gives all since.
@@ -329,7 +338,9 @@ class PostgresLog:
     def _control(self) -> Connection:
         if self._control_connection is None or self._control_connection.closed:
             self._control_connection = connect(self._dsn, self._name.database, "highwater log control")
-            self._durable_end = _durable_end(self._control_connection)
+            # A mark makes the log durable here; standbys are for those to wait for who need them.
+            configure(self._control_connection, {"synchronous_commit": "local"})
+            self._pages = _log_pages(self._control_connection)
             self._catalog_of = TypeCatalog(self._control_connection)
             self._words = Words(self._control_connection, self._name.database)
             server = PostgresValues(self._control_connection, self._name.database)
@@ -350,10 +361,10 @@ class PostgresLog:
         return self._decoder_of
 
 
-def _durable_end(connection: Connection) -> DurableEnd:
+def _log_pages(connection: Connection) -> LogPages:
     query = "SELECT setting::int FROM pg_settings WHERE name = ANY(%s) ORDER BY name"
-    sizes = connection.execute(query, [["wal_block_size", "wal_segment_size"]]).fetchall()
-    return DurableEnd(*(size for (size,) in sizes))
+    [page], [segment] = connection.execute(query, [["wal_block_size", "wal_segment_size"]]).fetchall()
+    return LogPages(page, segment)
 
 
 class _Reading:
