@@ -27,7 +27,9 @@ class TcpProxy:
         self._flows.set()
         self._is_cut = False
         self._seconds_a_piece = 0.0
-        self._server = self._run(asyncio.start_server(self._forward, "127.0.0.1", self.port), started=False)
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._forward, "127.0.0.1", self.port))
 
     def cut(self) -> None:
         """Ends every connection and refuses new ones."""
@@ -47,16 +49,13 @@ class TcpProxy:
         self._loop.call_soon_threadsafe(self._flows.set)
 
     def close(self) -> None:
-        self._flows.set()
+        self.mend()
         self.cut()
-        self._server.close()
+        self._loop.call_soon_threadsafe(self._server.close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(SECONDS)
 
-    def _run(self, work: Coroutine[Any, Any, Any], started: bool = True) -> Any:
-        if not started:
-            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-            self._thread.start()
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
     async def _cut(self) -> None:

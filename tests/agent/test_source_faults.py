@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
@@ -26,6 +24,7 @@ from tests.agent.tcp_proxy import TcpProxy, tcp_proxy
 from tests.capture.conftest import DATABASE, Workbench, workbenches
 from tests.capture.replayed import check
 from tests.conftest import databases
+from tests.faults.killing import kill_server
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
@@ -91,16 +90,7 @@ def goes_on(workbench: Workbench, load: WriteLoad, replay: SourceReplay) -> None
     check(workbench, replay)
 
 
-def kill(server: EmbeddedPostgres) -> None:
-    assert server.pid is not None
-    postmaster = psutil.Process(server.pid)
-    processes = [postmaster, *postmaster.children(recursive=True)]
-    for process in processes:
-        process.send_signal(signal.SIGKILL)
-    psutil.wait_procs(processes, SECONDS)
-
-
-@pytest.mark.parametrize("end", [EmbeddedPostgres.stop, kill])
+@pytest.mark.parametrize("end", [EmbeddedPostgres.stop, kill_server])
 def test_a_source_that_restarts_is_captured_again(
     workbench: Workbench,
     server: EmbeddedPostgres,
@@ -130,7 +120,7 @@ def test_a_network_that_is_cut_stalled_and_slow(
 
 
 def break_off(workbench: Workbench, captured: tuple[WriteLoad, SourceReplay]) -> None:
-    """Capture has all there is, and its agent is told to end."""
+    """The load ends, capture has all there is, and the test lets go of the source."""
     load, _ = captured
     load.stop()
     workbench.engine.sync(DATABASE, SECONDS)
@@ -146,16 +136,14 @@ def copy_files(folder: Path, to: Path) -> None:
 
 
 def is_broken(workbench: Workbench) -> str:
-    """The words with which capture stopped; what readers see stays as it was."""
-    errors = workbench.control.errors
-    until(
-        lambda: errors.list(DATABASE)[-1:] != [] and _broke(workbench), "capture says that the log is broken"
-    )
-    return errors.list(DATABASE)[-1].error_message
+    """The words with which capture stopped."""
 
+    def told() -> list[str]:
+        errors = workbench.control.errors.list(DATABASE)
+        return [error.error_message for error in errors if error.error_number == LogBroken.number]
 
-def _broke(workbench: Workbench) -> bool:
-    return workbench.control.errors.list(DATABASE)[-1].error_number == LogBroken.number
+    until(lambda: bool(told()), "capture says that the log is broken")
+    return told()[-1]
 
 
 def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(

@@ -26,6 +26,7 @@ from engine.lake.tables import Lake
 from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
 from engine.runtime.home import Home
 from engine.settings import Settings
+from tests.faults.killing import kill_server
 from tests.faults.oracle import Row, Table, difference, expected_rows, in_order
 from tests.faults.source_replay import SourceReplay
 
@@ -105,12 +106,7 @@ class AgentHome:
 
     def kill_postgres(self) -> None:
         """SIGKILL to the postmaster and every backend, at once."""
-        assert self.server.pid is not None
-        postmaster = psutil.Process(self.server.pid)
-        processes = [postmaster, *postmaster.children(recursive=True)]
-        for process in processes:
-            process.kill()
-        psutil.wait_procs(processes, AGENT_SECONDS)
+        kill_server(self.server)
 
     def files_of(self, capture_instance: str) -> int:
         """How many files the folder of a change table has."""

@@ -36,7 +36,7 @@ from engine.sources.postgres.connection import (
     text_of,
     unreachable,
 )
-from engine.sources.postgres.log_messages import MARK_PREFIX, PREFIX, disabled_json, enabled_json
+from engine.sources.postgres.log_messages import PREFIX, WRITE_MARK, disabled_json, enabled_json
 from engine.sources.postgres.names import (
     EVENT_TRIGGERS,
     OWN_DDL,
@@ -155,10 +155,9 @@ class PostgresAdmin:
             if gone := fitness.missing_objects(connection, self._slot):
                 raise ObjectsGone(self._database, " and ".join(gone))
             configure(connection, {"synchronous_commit": "on"})
-            # The commit flushes the log, also what others left to asynchronous commit. Readers skip it. The
-            # flush position may be farther, within a record that nobody waits for: see `LogPages`.
-            query = "SELECT pg_logical_emit_message(true, %s, '')::text"
-            row = connection.execute(query, [MARK_PREFIX]).fetchone()
+            # The commit flushes the log, also what others left to asynchronous commit. The flush position
+            # may be farther, within a record that nobody waits for: see `LogPages`.
+            row = connection.execute(WRITE_MARK).fetchone()
         assert row is not None
         return lsn_of(row[0])
 

@@ -21,7 +21,7 @@ from engine.sources.postgres.connection import (
     text_of,
     unreachable,
 )
-from engine.sources.postgres.log_messages import MARK_PREFIX
+from engine.sources.postgres.log_messages import WRITE_MARK
 from engine.sources.postgres.names import DDL_TRIGGER
 from engine.sources.postgres.pieces import PieceDecoder, ShapedBlock, Shapes, understood
 from engine.sources.postgres.record_end import LogPages
@@ -86,7 +86,7 @@ class PostgresLog:
             inserted, flushed = self._positions()
             if self._pages.ends_record(flushed, inserted):
                 return Lsn.at(flushed)
-            self._control().execute("SELECT pg_logical_emit_message(true, %s, '')", [MARK_PREFIX])
+            self._control().execute(WRITE_MARK)
             inserted_after, flushed = self._positions()
             return Lsn.at(flushed if self._pages.ends_record(flushed, inserted_after) else inserted)
 

@@ -21,6 +21,8 @@ from engine.model.table_shape import ShapeColumn
 PREFIX = "highwater"
 """Of a word; from version 4 of enable.sql on with a point and the word's seal behind it."""
 MARK_PREFIX = "highwater.mark"
+WRITE_MARK = f"SELECT pg_logical_emit_message(true, '{MARK_PREFIX}', '')::text"
+"""Commits a mark, which readers skip; gives the place in the log that all committed before is below."""
 
 
 _STRAY_BYTE = re.compile("[\udc80-\udcff]")
