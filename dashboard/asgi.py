@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dashboard import late_reruns, state
+from dashboard import late_reruns, state, undelivered
 from dashboard.components.live_plot import PLOTLY_ROUTE
 from dashboard.components.sql_editor import CODEMIRROR, codemirror_route
 from dashboard.console import FORMATS
@@ -97,6 +97,7 @@ async def _load() -> None:
 
 
 late_reruns.install()
+undelivered.install()
 app = st.App(
     Path(__file__).with_name("app.py"),
     secrets=login_secrets(Settings().home),
