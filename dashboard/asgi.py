@@ -81,12 +81,19 @@ async def console_result(request: Request) -> Response:
     )
 
 
+async def console_left(request: Request) -> Response:
+    """A browser tab was closed: its console ends now, as an editor's connection does, with what was open."""
+    await asyncio.to_thread(state.consoles().close, request.path_params["token"])
+    return Response(status_code=204)
+
+
 @asynccontextmanager
 async def warm(_app: st.App) -> AsyncIterator[None]:
     """Loads what the first page will need while nobody waits for it yet."""
     loading = asyncio.create_task(_load())
     yield
     loading.cancel()
+    await asyncio.to_thread(state.consoles().close_all)
 
 
 async def _load() -> None:
@@ -108,5 +115,6 @@ app = st.App(
         Route(PLOTLY_ROUTE, plotly_script),
         Route(codemirror_route(), codemirror_script),
         Route("/api/console/{token}/{mark}/{number:int}.{form}", console_result),
+        Route("/api/console/{token}/leave", console_left, methods=["POST"]),
     ],
 )

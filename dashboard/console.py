@@ -194,32 +194,3 @@ class TabConsole:
     def error(self, error: Message) -> None:
         """An error that nobody caught."""
         self.run.error(error)
-
-
-class Consoles:
-    """The consoles of this process by their tokens, which nobody can guess: downloads name them."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, TabConsole] = {}
-
-    def open(self, engine: Engine, database: str) -> TabConsole:
-        """A new one."""
-        console = TabConsole(engine, database)
-        self._open[console.token] = console
-        return console
-
-    def close(self, console: TabConsole) -> None:
-        """Ends one."""
-        self._open.pop(console.token, None)
-        console.close()
-
-    def result(self, token: str, mark: str, number: int) -> ResultSet | None:
-        """A result of the console's last run; None when it is gone."""
-        console = self._open.get(token)
-        if console is None or console.run.mark != mark or number >= len(console.run.results):
-            return None
-        return console.run.results[number]
-
-    def begin_download(self, token: str) -> None:
-        """As `TabConsole.begin_download`."""
-        self._open[token].begin_download()

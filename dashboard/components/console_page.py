@@ -37,7 +37,7 @@ def console_page(database: str) -> None:
         return
     _tools(console)
     operation = _operation(console)
-    _editor(console, operation)
+    _editor(console, operation, database)
     if operation is not None:
         _follow(console, operation)
 
@@ -90,11 +90,12 @@ def into_editor(text: str) -> None:
     st.session_state[_TEXT] = text if typed == FIRST else f"{typed.rstrip()}\nGO\n{text}"
 
 
-def _editor(console: TabConsole, drawn: Operation | None) -> None:
+def _editor(console: TabConsole, drawn: Operation | None, database: str) -> None:
     """A part of its own: what is typed is kept without drawing the rest of the page anew.
 
     ``drawn``: the run that the rest of the page shows. A redraw that is asked for once may be lost to the
     timer's, so it is asked for until that is the newest run; the editor, too, asks until it was heard.
+    ``database``: the header's; the session's own follows its USE.
     """
     names = _names(console)
 
@@ -109,6 +110,8 @@ def _editor(console: TabConsole, drawn: Operation | None) -> None:
             insert=st.session_state.get(_INSERT),
             is_busy=drawn is not None and drawn.is_active,
             ran=st.session_state.get(_RAN),
+            database=database,
+            session=console.token,
             on_run=partial(_run, console),
             on_text=_keep,
         )
@@ -138,9 +141,15 @@ def _keep() -> None:
 
 
 def _run(console: TabConsole) -> None:
-    """Runs what the editor asks for, once, whichever request brings the wish."""
+    """Runs what the editor asks for, once, whichever request brings the wish.
+
+    A browser whose connection was lost for long says its last wish again, to a server that knows nothing of
+    it: a wish holds for the session it was made in, and never runs in another.
+    """
     wanted = _typed().get("run")
     if not isinstance(wanted, dict) or wanted["mark"] == st.session_state.get(_RAN):
+        return
+    if wanted["session"] != console.token:
         return
     st.session_state[_RAN] = wanted["mark"]
     st.session_state[_TEXT] = wanted["all"]

@@ -1,5 +1,15 @@
 // A T-SQL editor (CodeMirror) with a run button: what is selected runs, else all. Tab leaves it, as WCAG wants.
 const modules = {}
+const LOST = "The connection to the server was lost for too long. This is a new session: a transaction that was open " +
+  "has been rolled back, a statement that ran was cancelled. Look at the data before you run anything again."
+
+// The sessions that this browser tab has had, by database: they end with it at once, not after a while as they
+// would where the connection is lost.
+const sessions = new Map()
+
+addEventListener("pagehide", (event) => {
+  if (!event.persisted) for (const { leave } of sessions.values()) navigator.sendBeacon(leave)
+})
 
 function load(source) {
   modules[source] = modules[source] || import(new URL(source, document.baseURI).href)
@@ -55,7 +65,8 @@ function create(cm, editor, data) {
   const run = () => {
     if (editor.busy) return true
     const wanted = chosen(editor.view.state)
-    if (wanted.text.trim()) editor.ask({ ...wanted, mark: `${Date.now()}-${Math.random()}` })
+    editor.lost.textContent = ""
+    if (wanted.text.trim()) editor.ask({ ...wanted, session: editor.session, mark: `${Date.now()}-${Math.random()}` })
     return true
   }
   const changed = cm.EditorView.updateListener.of((update) => {
@@ -102,6 +113,15 @@ function heard(editor) {
   editor.wanted = undefined
 }
 
+// What was asked of a session that is gone is never asked of the next.
+function follow(editor, { database, session, leave }) {
+  const known = sessions.get(database)
+  if (known && known.session !== session) editor.lost.textContent = LOST
+  sessions.set(database, { session, leave })
+  if (editor.wanted && editor.wanted.session !== session) heard(editor)
+  editor.session = session
+}
+
 // A snippet goes where the cursor is, once.
 function insert(editor, wanted) {
   if (!wanted || wanted.mark === editor.inserted) return
@@ -117,6 +137,8 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".sql-editor")
   const editor = root.editor || (root.editor = { box: root.querySelector(".sql-text"), inserted: data.insert?.mark })
   const button = root.querySelector("button")
+  editor.lost = root.querySelector(".sql-lost")
+  follow(editor, data)
   // A state, not a trigger: a trigger is lost where Streamlit makes one of two requests.
   editor.ask = (wanted) => ask(editor, wanted)
   editor.send = (wanted) => setStateValue("run", wanted)
@@ -132,6 +154,7 @@ export default function ({ data, parentElement, setStateValue }) {
   button.disabled = data.busy
   button.onclick = () => editor.run && editor.run()
   load(data.source).then((cm) => {
+    if (root.editor !== editor) return // unmounted while it loaded: the next one has the place
     if (!editor.view) create(cm, editor, data)
     insert(editor, data.insert)
     editor.label()

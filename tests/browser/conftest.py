@@ -87,7 +87,9 @@ def open_page(
     contexts = request.node.stash[OPENED] = []
     consoles: list[Console] = []
 
-    def open_(path: str = "/", theme: str = "light", width: int = 1280, height: int = 1000) -> Page:
+    def open_(
+        path: str = "/", theme: str = "light", width: int = 1280, height: int = 1000, script: str = ""
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=theme,  # type: ignore[arg-type]
@@ -95,6 +97,8 @@ def open_page(
         )
         contexts.append(context)
         page = context.new_page()
+        if script:
+            page.add_init_script(script)
         page.set_default_timeout(PATIENCE)
         consoles.append(Console(page))
         page.goto(running_home.url + path)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
@@ -89,6 +90,67 @@ def test_a_running_script_is_cancelled_and_tabs_do_not_meet(
     page.get_by_role("tab", name="Result 1").click()
     expect(rows(page).first).to_have_text("1")
     expect_settled(page)
+
+
+SOCKETS = """
+window.sockets = []
+window.WebSocket = class extends WebSocket {
+  constructor(address, protocols) {
+    super(address, window.isForgotten ? protocols.slice(0, 2) : protocols)
+    window.sockets.push(this)
+  }
+}
+"""
+
+
+def lose_connection(page: Page) -> None:
+    """Returns once the page has a new connection to the server; its own script lists them."""
+    page.evaluate("window.sockets.at(-1).close()")
+    page.wait_for_function("window.sockets.length > 1 && window.sockets.at(-1).readyState === 1")
+    expect_settled(page)
+
+
+def test_a_transaction_outlasts_a_lost_connection(open_page: OpenPage) -> None:
+    page = open_page("/console", script=SOCKETS)
+    type_script(page, "BEGIN TRANSACTION\nSELECT @@TRANCOUNT AS open_transactions")
+    button(page, "Run").click()
+    expect(rows(page).first).to_have_text("1")
+    lose_connection(page)
+    expect(rows(page).first).to_have_text("1")
+    type_script(page, "BEGIN TRANSACTION\nSELECT @@TRANCOUNT AS open_transactions")
+    button(page, "Run").click()
+    expect(rows(page).first).to_have_text("2")
+    expect(page.get_by_text("This is a new session")).to_have_count(0)
+
+
+def test_a_session_that_is_lost_is_told_and_its_statement_runs_only_once(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    running_home.execute("CREATE TABLE public.run_once (id int)")
+    page = open_page("/console", script=SOCKETS)
+    type_script(page, "INSERT public.run_once VALUES (1)")
+    button(page, "Run").click()
+    expect(page.get_by_text("(1 row affected)")).to_be_visible()
+    page.evaluate("window.isForgotten = true")
+    lose_connection(page)
+    expect(page.get_by_text("This is a new session")).to_be_visible()
+    type_script(page, "SELECT COUNT(*) AS inserted FROM public.run_once")
+    button(page, "Run").click()
+    expect(rows(page).first).to_have_text("1")
+    expect(page.get_by_text("This is a new session")).to_have_count(0)
+
+
+def test_a_closed_tab_ends_its_transaction(open_page: OpenPage, running_home: RunningHome) -> None:
+    running_home.execute("CREATE TABLE public.left_open (id int)")
+    page = open_page("/console")
+    type_script(page, "BEGIN TRANSACTION\nINSERT public.left_open VALUES (1)")
+    button(page, "Run").click()
+    expect(page.get_by_text("(1 row affected)")).to_be_visible()
+    with psycopg.connect(running_home.dsn(), autocommit=True) as connection:
+        connection.execute("SET lock_timeout = '100s'")
+        page.close()
+        # Waits for the transaction's end; a session whose browser is away is kept for longer than this.
+        connection.execute("DROP TABLE public.left_open")
 
 
 def test_names_are_completed_and_tab_leaves_the_editor(

@@ -7,13 +7,16 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard import console as module
-from dashboard.console import Consoles, Run, TabConsole
+from dashboard import consoles as consoles_module
+from dashboard.console import Run, TabConsole
+from dashboard.consoles import Consoles
 from dashboard.operations import Operation
 from engine.engine import Engine
 from engine.sources.sql_session import ResultColumn
@@ -35,7 +38,7 @@ def consoles(engine: Engine, connect: Callable[[str], str]) -> Iterator[Callable
 
     yield open_
     for console in opened:
-        known.close(console)
+        known.close(console.token)
 
 
 def run(console: TabConsole, script: str, line: int = 1) -> Run:
@@ -141,9 +144,42 @@ def test_results_of_a_closed_console_are_gone(engine: Engine, connect: Callable[
     assert known.result(console.token, outcome.mark, 0) is outcome.results[0]
     assert known.result(console.token, outcome.mark, 1) is None
     assert known.result(console.token, "another run", 0) is None
-    known.close(console)
+    known.close(console.token)
     assert known.result(console.token, outcome.mark, 0) is None
     assert not folder.exists()
+
+
+def test_a_console_outlasts_a_lost_connection_with_its_transaction(
+    engine: Engine, connect: Callable[[str], str]
+) -> None:
+    connect("SELECT 1")
+    known = Consoles()
+    console = known.open(engine, "hr")
+    run(console, "BEGIN TRANSACTION")
+    known.leave(console)
+    assert known.is_away(console.token)
+    assert known.come_back(console.token) is console
+    assert not known.is_away(console.token)
+    assert run(console, "SELECT @@TRANCOUNT").results[0].rows == [["1"]]
+    known.close_all()
+    assert known.come_back(console.token) is None
+
+
+def test_a_console_whose_browser_stays_away_ends(
+    engine: Engine, connect: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect("SELECT 1")
+    ended = Event()
+    monkeypatch.setattr(consoles_module, "AWAY", 0.01)
+    known = Consoles()
+    console = known.open(engine, "hr")
+    end = console.close
+    monkeypatch.setattr(console, "close", lambda: (end(), ended.set()))
+    known.leave(console)
+    assert ended.wait(PATIENCE)
+    assert known.come_back(console.token) is None
+    known.leave(console)
+    assert not known.is_away(console.token)
 
 
 def test_completion_and_snippets_know_what_is_there(consoles: Callable[[], TabConsole]) -> None:
