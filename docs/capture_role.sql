@@ -26,3 +26,7 @@ SELECT current_setting('server_version_num')::int >= 160000 AS can_mark \gset
 \if :can_mark
     GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO :"role";
 \endif
+
+-- Writes marks of its own into the log: where scans end, and what DDL did. Everybody may, unless it was revoked.
+SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', oid::regprocedure, :'role')
+FROM pg_proc WHERE proname = 'pg_logical_emit_message' \gexec

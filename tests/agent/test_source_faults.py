@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -17,24 +18,47 @@ from pyspark.sql import SparkSession
 
 from engine.errors import LogBroken
 from engine.model.job import JobState
+from engine.monitoring.capture_state import CaptureState
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from engine.sources.postgres.names import slot_name
 from tests.agent.conftest import SECONDS, RunningAgent, job_of, until, until_state
 from tests.agent.tcp_proxy import TcpProxy, tcp_proxy
+from tests.agent.test_capture_states import paste, until_it_is
 from tests.capture.conftest import DATABASE, Workbench, workbenches
 from tests.capture.replayed import check
 from tests.conftest import databases
 from tests.faults.killing import kill_server
+from tests.faults.own_disk import OwnDisk, OwnDiskRefusedError
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
 SHOP = "shop"
+SERVER_MEGABYTES = 256
+"""Room for a server and the log that it keeps for later."""
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+def folder(tmp_path: Path) -> Path:
+    """Where the source's server is."""
+    return tmp_path / "source" / "server"
+
+
+@pytest.fixture
+def disk(folder: Path) -> Iterator[OwnDisk]:
+    """A file system of the server's own. Asked for before the server is."""
+    folder.parent.mkdir(0o755)
+    try:
+        disk = OwnDisk(folder.parent, SERVER_MEGABYTES)
+    except OwnDiskRefusedError as error:
+        pytest.skip(f"no file system of its own: {error}")
+    yield disk
+    disk.close()
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[EmbeddedPostgres]:
     """The source's own server, with one database; the control database is elsewhere."""
-    made = EmbeddedPostgres(tmp_path / "source", {"fsync": "off"})
+    made = EmbeddedPostgres(folder, {"fsync": "off"})
     made.start()
     made.ensure_database(SHOP)
     yield made
@@ -119,6 +143,24 @@ def test_a_network_that_is_cut_stalled_and_slow(
     goes_on(workbench, load, replay)
 
 
+def test_a_source_whose_disk_was_full_is_captured_again(
+    disk: OwnDisk,
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    captured: tuple[WriteLoad, SourceReplay],
+) -> None:
+    """It refuses writes and, where its log needs another segment, ends; its own people start it again."""
+    load, replay = captured
+    disk.fill()
+    with suppress(psycopg.OperationalError), psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        while True:
+            connection.execute("SELECT pg_logical_emit_message(false, 'filler', repeat('x', 1000000))")
+    until(lambda: job_of(workbench).state is JobState.FAILED, "the job says so")
+    disk.empty()
+    server.start()
+    goes_on(workbench, load, replay)
+
+
 def break_off(workbench: Workbench, captured: tuple[WriteLoad, SourceReplay]) -> None:
     """The load ends, capture has all there is, and the test lets go of the source."""
     load, _ = captured
@@ -176,6 +218,34 @@ def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(
     network.mend()
     assert "put back to an earlier state" in is_broken(workbench)
     assert workbench.control.watermarks.get(DATABASE).high == marks.high
+
+
+def test_a_slot_that_has_lost_its_log_is_said_and_mended_as_pasted(
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    network: TcpProxy,
+    captured: tuple[WriteLoad, SourceReplay],
+) -> None:
+    """max_slot_wal_keep_size is overrun while nobody reads."""
+    break_off(workbench, captured)
+    marks = workbench.control.watermarks.get(DATABASE)
+    network.cut()
+    with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+        connection.execute("SELECT pg_reload_conf()")
+        lost = "SELECT wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s"
+        while connection.execute(lost, [slot_name(SHOP)]).fetchone() != (True,):
+            connection.execute("INSERT INTO uncaptured (body) VALUES ('beyond')")
+            connection.execute("SELECT pg_switch_wal()")
+            connection.execute("CHECKPOINT")
+        connection.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+        connection.execute("SELECT pg_reload_conf()")
+    network.mend()
+    assert "has lost WAL it needs" in is_broken(workbench)
+    assert workbench.control.watermarks.get(DATABASE).high == marks.high
+    found = until_it_is(workbench, CaptureState.STALLED)
+    done = paste(workbench, found.fix)
+    assert done.returncode == 0, done.stderr
 
 
 def test_another_server_under_the_name_of_the_source_is_not_read(

@@ -1,4 +1,4 @@
-"""A small file system for a lake, which can be filled up and made read-only."""
+"""A small file system for a lake or a server, which can be filled up and made read-only."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class OwnDiskRefusedError(Exception):
 class OwnDisk:
     """A tmpfs mounted on a folder. Raises OwnDiskRefusedError."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, megabytes: int = MEGABYTES) -> None:
         self.folder = folder
         self._filler = folder / "filler"
         mode = folder.stat().st_mode & 0o777
-        self._run("mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m,mode={mode:o}", "tmpfs", str(folder))
+        self._run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode={mode:o}", "tmpfs", str(folder))
 
     def fill(self) -> None:
         """Not a byte is left."""

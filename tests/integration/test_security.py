@@ -80,6 +80,22 @@ def test_the_documented_role_has_no_other_right(shop, postgres):
     assert roles == [OWNER]
 
 
+def test_the_documented_role_writes_its_marks_where_nobody_else_may(home, shop):
+    admin = shop.replace(f"{OWNER}@", "postgres@")
+    functions = [
+        f"pg_logical_emit_message(boolean, text, {content}, boolean)" for content in ("text", "bytea")
+    ]
+    execute(admin, *(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC" for function in functions))
+    psql(admin, "capture_role.sql", role=ROLE, owner=OWNER)
+    execute(shop, "CREATE TABLE public.marked (id int PRIMARY KEY)")
+    home.must("enable", "-d", "shop", "public.marked")
+    execute(shop, "ALTER TABLE public.marked ADD note text", "INSERT INTO public.marked VALUES (1, 'a')")
+    home.must("sync", "-d", "shop", "--timeout", "600")
+    assert [row["id"] for row in home.changes("shop", "public_marked")] == [1]
+    home.must("disable", "-d", "shop", "public.marked")
+    execute(admin, *(f"GRANT EXECUTE ON FUNCTION {function} TO PUBLIC" for function in functions))
+
+
 def test_nobody_else_ends_a_table_s_capture(home, shop):
     """PostgreSQL lets everybody write into the log, also what looks like the words by which capture ends."""
     execute(shop, "CREATE TABLE public.guarded (id int PRIMARY KEY)")
