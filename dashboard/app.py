@@ -78,7 +78,6 @@ def main() -> None:
     if not is_logged_in():
         login_page()
         return
-    state.keep_consoles()
     if not _may_enter():
         return
     sections = {

@@ -12,12 +12,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dashboard import format as fmt
-from dashboard.operations import Operation
+from dashboard.operations import Cancelled, Operation
 from engine.engine import Engine
 from engine.sources.sql_session import ResultColumn
 from engine.text_cells import csv_field, started
@@ -131,6 +131,9 @@ class TabConsole:
         self.token = uuid4().hex
         self._folder = Path(tempfile.mkdtemp(prefix="highwater-console-"))
         self.run = Run(self._folder)
+        self.is_closed = False
+        self._lock = Lock()
+        self._is_running = False
         self._session = engine.script_session(database, self)
 
     @property
@@ -147,12 +150,22 @@ class TabConsole:
         return dict(self._session.snippets())
 
     def execute(self, script: str, first_line: int, operation: Operation) -> Run:
-        """Runs a script, its first line being that of the editor. For a background operation."""
+        """Runs a script, its first line being that of the editor. For a background operation.
+
+        Raises Cancelled where the session has ended: a new connection would know nothing of its transaction.
+        """
         operation.check()
-        run = self._begin(script)
-        with operation.stopped_by(self.cancel):
-            operation.steps.append("running")
-            self._session.run("\n" * (first_line - 1) + script, run.stop)
+        with self._lock:
+            if self.is_closed:
+                raise Cancelled
+            run = self._begin(script)
+            self._is_running = True
+        try:
+            with operation.stopped_by(self.cancel):
+                operation.steps.append("running")
+                self._session.run("\n" * (first_line - 1) + script, run.stop)
+        finally:
+            self._is_running = False
         return run
 
     def cancel(self) -> None:
@@ -161,11 +174,15 @@ class TabConsole:
         self._session.cancel()
 
     def close(self) -> None:
-        """Ends the session; an open transaction is rolled back, files of results go."""
-        self.run.stop.set()
-        self._session.cancel()
-        self._session.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Ends the session; an open transaction is rolled back, files of results go. No run begins after."""
+        with self._lock:
+            self.is_closed = True
+        try:
+            if self._is_running:
+                self.cancel()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._session.close()
 
     def begin_download(self) -> None:
         """Before a result of the last run is downloaded. Raises ExportsOff, LoginFailed."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from starlette.responses import PlainTextResponse
+from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.secrets import secrets_singleton
 
@@ -57,6 +59,17 @@ def who() -> User | str:
     if not is_login_configured():
         return _of_this_machine()
     return name_of(st.user.to_dict()) if st.user.is_logged_in else ""
+
+
+def connection_of_tab() -> Callable[[], bool]:
+    """Says, on any thread and later, too, whether this browser tab is connected to the server.
+
+    One whose connection was lost may come back within the two minutes that Streamlit remembers it.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or not runtime.exists():
+        return lambda: True
+    return partial(runtime.get_instance().is_active_session, context.session_id)
 
 
 @st.cache_resource(show_spinner=False, scope="session")

@@ -20,7 +20,7 @@ from dashboard.console import TabConsole
 from dashboard.consoles import Consoles
 from dashboard.dialogs import follow_dialog
 from dashboard.format import Zone, zone_info
-from dashboard.identity import who
+from dashboard.identity import connection_of_tab, who
 from dashboard.operations import Operations, OwnOperations
 from dashboard.sessions import align, align_up, bucket_seconds
 from dashboard.snapshot import HISTORY, DatabaseView, Snapshot, SnapshotFeed
@@ -124,39 +124,27 @@ def console_runs() -> Operations:
     return Operations(CONSOLES_AT_ONCE, Engine.prepare_queries)
 
 
-@st.cache_resource(show_spinner=False, scope="session", on_release=lambda console: consoles().leave(console))
+_CONSOLES = "consoles_of_this_tab"
+
+
 def console(database: str) -> TabConsole:
-    """This tab's console of a database; it outlasts a connection to the browser that is lost for a while."""
+    """This tab's console of a database: the one it had, until it is gone with the tab."""
     return _own_console("console", database)
 
 
-@st.cache_resource(show_spinner=False, scope="session", on_release=lambda console: consoles().leave(console))
 def lesson_console(database: str) -> TabConsole:
     """This tab's session for the tour: apart from the console, whose transaction may be open."""
     return _own_console("lesson", database)
 
 
-_CONSOLES = "consoles_of_this_tab"
-_OPENERS = {"console": console, "lesson": lesson_console}
-
-
 def _own_console(kind: str, database: str) -> TabConsole:
-    """The one this tab had before its connection was lost, else a new one.
-
-    The cache forgets with the connection, the session's state comes back with it.
-    """
     tokens: dict[tuple[str, str], str] = st.session_state.setdefault(_CONSOLES, {})
-    known = consoles().come_back(tokens.get((kind, database), ""))
-    opened = known or consoles().open(engine(), database)
+    known = consoles().get(tokens.get((kind, database), ""))
+    if known is not None:
+        return known
+    opened = consoles().open(engine(), database, connection_of_tab())
     tokens[kind, database] = opened.token
     return opened
-
-
-def keep_consoles() -> None:
-    """Once a lost connection is back, this tab's consoles are too, whatever page is shown."""
-    for (kind, database), token in tuple(st.session_state.get(_CONSOLES, {}).items()):
-        if consoles().is_away(token):
-            _OPENERS[kind](database)
 
 
 @st.cache_resource(show_spinner=False)

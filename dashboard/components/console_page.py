@@ -101,7 +101,7 @@ def _editor(console: TabConsole, drawn: Operation | None, database: str) -> None
 
     def body() -> None:
         _run(console)
-        if _operation(console) is not drawn:
+        if console.is_closed or _operation(console) is not drawn:
             st.rerun(scope="app")
         sql_editor(
             _EDITOR,
@@ -149,17 +149,14 @@ def _run(console: TabConsole) -> None:
     wanted = _typed().get("run")
     if not isinstance(wanted, dict) or wanted["mark"] == st.session_state.get(_RAN):
         return
-    if wanted["session"] != console.token:
+    if wanted["session"] != console.token or console.is_closed:
         return
-    st.session_state[_RAN] = wanted["mark"]
-    st.session_state[_TEXT] = wanted["all"]
+    runs, owner = state.console_runs(), state.user().name
     script, line = str(wanted["text"]), int(wanted["line"])
-    state.console_runs().submit(
-        _key(console),
-        "Console",
-        lambda operation: console.execute(script, line, operation),
-        state.user().name,
-    )
+    st.session_state[_TEXT] = wanted["all"]
+    # Nothing between these two: Streamlit may end a run wherever it is called.
+    st.session_state[_RAN] = wanted["mark"]
+    runs.submit(_key(console), "Console", lambda operation: console.execute(script, line, operation), owner)
 
 
 def _follow(console: TabConsole, operation: Operation) -> None:

@@ -1,7 +1,8 @@
 // A T-SQL editor (CodeMirror) with a run button: what is selected runs, else all. Tab leaves it, as WCAG wants.
 const modules = {}
-const LOST = "The connection to the server was lost for too long. This is a new session: a transaction that was open " +
-  "has been rolled back, a statement that ran was cancelled. Look at the data before you run anything again."
+const LOST = "This is a new session: the connection to the server was lost for long, or the server was started " +
+  "anew. A transaction that was open has been rolled back, a statement that ran was cancelled. Look at the data " +
+  "before you run anything again."
 
 // The sessions that this browser tab has had, by database: they end with it at once, not after a while as they
 // would where the connection is lost.
@@ -65,8 +66,9 @@ function create(cm, editor, data) {
   const run = () => {
     if (editor.busy) return true
     const wanted = chosen(editor.view.state)
+    editor.session.isLost = false
     editor.lost.textContent = ""
-    if (wanted.text.trim()) editor.ask({ ...wanted, session: editor.session, mark: `${Date.now()}-${Math.random()}` })
+    if (wanted.text.trim()) editor.ask({ ...wanted, session: editor.session.session, mark: `${Date.now()}-${Math.random()}` })
     return true
   }
   const changed = cm.EditorView.updateListener.of((update) => {
@@ -116,10 +118,11 @@ function heard(editor) {
 // What was asked of a session that is gone is never asked of the next.
 function follow(editor, { database, session, leave }) {
   const known = sessions.get(database)
-  if (known && known.session !== session) editor.lost.textContent = LOST
-  sessions.set(database, { session, leave })
+  const isLost = known !== undefined && (known.isLost || known.session !== session)
+  editor.session = { session, leave, isLost }
+  sessions.set(database, editor.session)
+  editor.lost.textContent = isLost ? LOST : ""
   if (editor.wanted && editor.wanted.session !== session) heard(editor)
-  editor.session = session
 }
 
 // A snippet goes where the cursor is, once.

@@ -89,6 +89,7 @@ def engine(control_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     control.close()
     st.cache_resource.clear()
     yield state.home_engine()
+    state.consoles().close_all()
     state.feed().close()
     state.home_engine().close()
     st.cache_resource.clear()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -16,9 +18,10 @@ from hypothesis import strategies as st
 from dashboard import console as module
 from dashboard import consoles as consoles_module
 from dashboard.console import Run, TabConsole
-from dashboard.consoles import Consoles
-from dashboard.operations import Operation
+from dashboard.consoles import AWAY, Consoles
+from dashboard.operations import Cancelled, Operation
 from engine.engine import Engine
+from engine.errors import ControlUnreachable
 from engine.sources.sql_session import ResultColumn
 from tests.dashboard.conftest import PATIENCE, Dashboard
 
@@ -33,12 +36,21 @@ def consoles(engine: Engine, connect: Callable[[str], str]) -> Iterator[Callable
     opened, known = [], Consoles()
 
     def open_() -> TabConsole:
-        opened.append(known.open(engine, "hr"))
+        opened.append(known.open(engine, "hr", lambda: True))
         return opened[-1]
 
     yield open_
     for console in opened:
         known.close(console.token)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What is put here is added to the time of consoles."""
+    late = [0.0]
+    shifted = SimpleNamespace(monotonic=lambda: time.monotonic() + late[0])
+    monkeypatch.setattr(consoles_module, "time", shifted)
+    return late
 
 
 def run(console: TabConsole, script: str, line: int = 1) -> Run:
@@ -138,7 +150,7 @@ def test_any_value_has_a_text(tmp_path_factory: pytest.TempPathFactory, row: lis
 def test_results_of_a_closed_console_are_gone(engine: Engine, connect: Callable[[str], str]) -> None:
     connect("SELECT 1")
     known = Consoles()
-    console = known.open(engine, "hr")
+    console = known.open(engine, "hr", lambda: True)
     outcome = run(console, "SELECT 1")
     folder: Path = outcome.folder
     assert known.result(console.token, outcome.mark, 0) is outcome.results[0]
@@ -149,37 +161,54 @@ def test_results_of_a_closed_console_are_gone(engine: Engine, connect: Callable[
     assert not folder.exists()
 
 
-def test_a_console_outlasts_a_lost_connection_with_its_transaction(
-    engine: Engine, connect: Callable[[str], str]
+def test_a_console_outlasts_a_lost_connection_but_not_its_tab(
+    engine: Engine, connect: Callable[[str], str], clock: list[float]
 ) -> None:
     connect("SELECT 1")
+    browsers = {"ours": True, "theirs": True}
     known = Consoles()
-    console = known.open(engine, "hr")
-    run(console, "BEGIN TRANSACTION")
-    known.leave(console)
-    assert known.is_away(console.token)
-    assert known.come_back(console.token) is console
-    assert not known.is_away(console.token)
-    assert run(console, "SELECT @@TRANCOUNT").results[0].rows == [["1"]]
+    ours = known.open(engine, "hr", lambda: browsers["ours"])
+    theirs = known.open(engine, "hr", lambda: browsers["theirs"])
+    for console in (ours, theirs):
+        run(console, "BEGIN TRANSACTION")
+    for ours_is_there, seconds in ((True, 1000), (False, AWAY - 1), (True, 1), (False, AWAY - 1), (True, 1)):
+        browsers["ours"] = ours_is_there
+        clock[0] += seconds
+        known.close_left()
+    assert known.get(ours.token) is ours
+    assert run(ours, "SELECT @@TRANCOUNT").results[0].rows == [["1"]]
+    browsers["theirs"] = False
+    clock[0] += AWAY + 1
+    known.close_left()
+    assert known.get(theirs.token) is None
+    assert known.get(ours.token) is ours
     known.close_all()
-    assert known.come_back(console.token) is None
+    assert known.get(ours.token) is None
 
 
-def test_a_console_whose_browser_stays_away_ends(
+def test_a_console_that_has_ended_runs_nothing_and_opens_no_session(
+    consoles: Callable[[], TabConsole],
+) -> None:
+    console = consoles()
+    run(console, "BEGIN TRANSACTION")
+    console.close()
+    with pytest.raises(Cancelled):
+        run(console, "INSERT public.item VALUES (9, 'outside')")
+    assert run(consoles(), "SELECT COUNT(*) FROM public.item").results[0].rows == [["0"]]
+
+
+def test_a_console_that_does_not_close_keeps_no_other_open(
     engine: Engine, connect: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect("SELECT 1")
-    ended = Event()
-    monkeypatch.setattr(consoles_module, "AWAY", 0.01)
     known = Consoles()
-    console = known.open(engine, "hr")
-    end = console.close
-    monkeypatch.setattr(console, "close", lambda: (end(), ended.set()))
-    known.leave(console)
-    assert ended.wait(PATIENCE)
-    assert known.come_back(console.token) is None
-    known.leave(console)
-    assert not known.is_away(console.token)
+    first, second = (known.open(engine, "hr", lambda: True) for _ in range(2))
+    folders = [run(console, "SELECT 1").folder for console in (first, second)]
+    end = first._session.close
+    monkeypatch.setattr(first._session, "close", Mock(side_effect=[ControlUnreachable("it is away")]))
+    known.close_all()
+    assert not any(folder.exists() for folder in folders)
+    end()
 
 
 def test_completion_and_snippets_know_what_is_there(consoles: Callable[[], TabConsole]) -> None:
