@@ -45,7 +45,7 @@ def sql(
         from engine.tsql.interpreter import session
 
         script = _script(file, query)
-        name = engine.database(database).name
+        name, failed = engine.database(database).name, False
         with pipe_may_close(), session(engine, name, _sink(form), principal) as interpreter:
             if script is None:
                 from engine.tsql.console import Console

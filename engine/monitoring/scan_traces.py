@@ -46,7 +46,8 @@ class ScanTraces:
 
     def told(self, report: ScanReport) -> None:
         """A session has ended."""
-        end = report.session.end_time or report.phases[-1].at
+        # A session ends at its publication, a moment before its last phase; and clocks are set back.
+        end = max(report.session.end_time or _EPOCH, *(phase.at for phase in report.phases))
         attributes = _attributes(report)
         span = self._tracer.start_span(
             "cdc scan", start_time=_nanoseconds(report.phases[0].at), attributes=attributes
@@ -54,7 +55,7 @@ class ScanTraces:
         if report.error_number is not None:
             span.set_status(Status(StatusCode.ERROR))
         for phase, following in pairwise([*report.phases, PhaseStart(report.phases[-1].phase, end)]):
-            self._phase(span, phase, following.at, attributes)
+            self._phase(span, phase, max(phase.at, following.at), attributes)
         span.end(_nanoseconds(end))
 
     def _phase(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import subprocess
 from pathlib import Path
 from unittest.mock import patch
 
@@ -404,3 +405,17 @@ def test_samples_of_tables_and_jobs(adventure: Console) -> None:
     adventure.must("EXEC sys.sp_cdc_disable_db")
     flag = "SELECT is_cdc_enabled FROM sys.databases WHERE name = DB_NAME()"
     assert adventure.must(flag).value is False
+
+
+def test_a_reader_that_has_had_enough_is_no_failure(source: Source) -> None:
+    script = "SELECT 1 AS first\nGO\n" + "SELECT REPLICATE('x', 8000) AS line\nGO\n" * 20
+    command = source.home.command("sql", "-d", source.name, "--format", "csv", "-q", script)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=source.home.environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "first\n"
+        process.stdout.close()
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, "")

@@ -6,6 +6,7 @@ import gzip
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -135,6 +136,19 @@ def test_a_session_is_a_trace_with_a_span_for_each_phase(receiver, settings):
     lengths = [(each.end_time_unix_nano - each.start_time_unix_nano) // 10**9 for each in phases]
     assert lengths == [1, 2, 3, 0]
     assert {each.trace_id for each in phases} == {span.trace_id}
+
+
+@pytest.mark.parametrize("starts", [(0, 1, 3, 6), (0, 1, 3, 3), (9, 1, 8, 2)])
+def test_no_span_ends_before_it_begins(receiver, settings, starts):
+    """Sessions end at their publication, before the phase DONE begins; and clocks are set back."""
+    phases = tuple(replace(phase, at=at(start)) for phase, start in zip(PHASES, starts, strict=True))
+    session = a_session(7, start_time=at(starts[0]), end_time=at(2))
+    with tracing(settings) as told:
+        told(ScanReport("hr", session, phases))
+    span, parts = receiver.trace()
+    assert span.end_time_unix_nano == int(at(max(starts)).timestamp()) * 10**9
+    assert all(part.start_time_unix_nano <= part.end_time_unix_nano for part in (span, *parts))
+    assert all(part.end_time_unix_nano <= span.end_time_unix_nano for part in parts)
 
 
 def test_a_failed_session_has_its_error_number(receiver, settings):
