@@ -141,7 +141,7 @@ class LeasedJob(JobThread):
         _log.error("capture job failed", database=self.job.database, error=error.line())
         pause = timedelta(seconds=0.0 if attempt.next_action is None else attempt.next_action.sleep)
         soon = f"attempt {self._failures + 1} at {self._clock() + pause:%Y-%m-%d %H:%M:%S} UTC"
-        self._report(JobState.FAILED, f"{error.line()} Retrying: {soon}.")
+        self._report(JobState.FAILED, f"{error.line().rstrip('.')}. Retrying: {soon}.")
 
     # Lease
 

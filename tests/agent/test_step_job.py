@@ -117,7 +117,7 @@ def test_a_script_that_fails_is_tried_again_and_the_agent_lives(tracked, new_age
     until(lambda: history(tracked) and history(tracked)[0].retries >= 1, "it was tried again")
     job = job_of(tracked)
     if job.state is JobState.FAILED:
-        assert "ended with SIGABRT. Its last line: about to fall Retrying: attempt " in job.message
+        assert "ended with SIGABRT. Its last line: about to fall. Retrying: attempt " in job.message
     [run] = history(tracked)
     assert (run.outcome, run.output) == (RunOutcome.FAILED, "about to fall")
     assert run.message.startswith("Msg 50063, Level 16, State 1: ")
