@@ -70,7 +70,7 @@ def _tools(console: TabConsole) -> None:
         )
         st.caption(
             f"Statements mean database **{console.database}**. A transaction that is begun stays open "
-            "until it is ended, or this tab is closed.",
+            "until it is ended, or this tab is closed or loaded anew.",
             width="content",
         )
         if state.user().reads_as == NOBODY:
