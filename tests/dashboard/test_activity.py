@@ -143,7 +143,7 @@ def test_a_script_of_the_console_is_ended_with_its_statement(
     ann: Callable[[str], Dashboard], engine: Engine, connect: Callable[[str], str]
 ) -> None:
     connect("SELECT 1")
-    console = state.consoles().open(engine, "hr")
+    console = state.consoles().open(engine, "hr", lambda: True)
     script = "BEGIN TRANSACTION; WAITFOR DELAY '23:00:00'; PRINT 'never'"
     run = state.console_runs().submit("script", "Console", lambda each: console.execute(script, 1, each), ANN)
     while not run.steps:
@@ -151,4 +151,4 @@ def test_a_script_of_the_console_is_ended_with_its_statement(
     ann("operator").click(f"a_cancel_{run.tag}")
     assert run.wait(PATIENCE)
     assert [said.text for said in console.run.messages] == ["Query was canceled by user."]
-    state.consoles().close(console)
+    state.consoles().close(console.token)
