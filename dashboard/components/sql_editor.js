@@ -115,10 +115,12 @@ function heard(editor) {
   editor.wanted = undefined
 }
 
-// What was asked of a session that is gone is never asked of the next.
+// What was asked of a session that is gone is never asked of the next. The server may still wait for this browser
+// in the old one, with a transaction open.
 function follow(editor, { database, session, leave }) {
   const known = sessions.get(database)
   const isLost = known !== undefined && (known.isLost || known.session !== session)
+  if (known && known.session !== session) navigator.sendBeacon(known.leave)
   editor.session = { session, leave, isLost }
   sessions.set(database, editor.session)
   editor.lost.textContent = isLost ? LOST : ""
