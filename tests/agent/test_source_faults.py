@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from engine.errors import LogBroken
 from engine.model.job import JobState
+from engine.model.watermark import Watermarks
 from engine.monitoring.capture_state import CaptureState
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from engine.sources.postgres.names import slot_name
@@ -161,12 +162,13 @@ def test_a_source_whose_disk_was_full_is_captured_again(
     goes_on(workbench, load, replay)
 
 
-def break_off(workbench: Workbench, captured: tuple[WriteLoad, SourceReplay]) -> None:
-    """The load ends, capture has all there is, and the test lets go of the source."""
+def break_off(workbench: Workbench, captured: tuple[WriteLoad, SourceReplay]) -> Watermarks:
+    """The load ends, capture has all there is, and the test lets go of the source; what is published then."""
     load, _ = captured
     load.stop()
     workbench.engine.sync(DATABASE, SECONDS)
     workbench.connection.close()
+    return workbench.control.watermarks.get(DATABASE)
 
 
 def copy_files(folder: Path, to: Path) -> None:
@@ -204,8 +206,7 @@ def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(
     network.mend()
     commits = load.committed
     until(lambda: load.committed > commits + 20, "the source goes on")
-    break_off(workbench, captured)
-    marks = workbench.control.watermarks.get(DATABASE)
+    marks = break_off(workbench, captured)
     network.cut()
     server.stop()
     shutil.rmtree(server.folder)
@@ -227,8 +228,7 @@ def test_a_slot_that_has_lost_its_log_is_said_and_mended_as_pasted(
     captured: tuple[WriteLoad, SourceReplay],
 ) -> None:
     """max_slot_wal_keep_size is overrun while nobody reads."""
-    break_off(workbench, captured)
-    marks = workbench.control.watermarks.get(DATABASE)
+    marks = break_off(workbench, captured)
     network.cut()
     with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
@@ -254,8 +254,7 @@ def test_another_server_under_the_name_of_the_source_is_not_read(
     network: TcpProxy,
     captured: tuple[WriteLoad, SourceReplay],
 ) -> None:
-    break_off(workbench, captured)
-    marks = workbench.control.watermarks.get(DATABASE)
+    marks = break_off(workbench, captured)
     network.cut()
     server.stop()
     shutil.rmtree(server.folder)
