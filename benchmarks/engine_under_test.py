@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ class EngineUnderTest:
                 _now,
                 limits,
                 CrashPoints(),
-                self.checkpoints.committed,
+                partial(self.checkpoints.committed, DATABASE),
             )
         finally:
             log.close()
@@ -81,7 +82,7 @@ def engine_under_test(task: Task) -> Iterator[EngineUnderTest]:
             publisher, lake = Publisher(spark), Lake(settings.lake)
             _warm_up(publisher, f"{lake.root}/warm_up")
             instances = _register(task, control, publisher, lake)
-            checkpoints = Checkpoints(publisher)
+            checkpoints = Checkpoints(publisher, control.compactions.ask)
             checkpoints.start()
             try:
                 yield EngineUnderTest(task, settings, control, spark, publisher, checkpoints, lake, instances)

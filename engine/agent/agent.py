@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from threading import Event, Thread
 
 import structlog
@@ -101,7 +102,7 @@ class Agent:
         self._spark_is_alive = spark_is_alive
         self._told = told
         self._engine_start = clock()
-        self._checkpoints = Checkpoints(publisher)
+        self._checkpoints = Checkpoints(publisher, control.compactions.ask)
         self._jobs: dict[str, CaptureJob] = {}
         self._steps: dict[str, StepJob] = {}
         self._cleanups = Cleanups(
@@ -384,7 +385,7 @@ class Agent:
                     self._clock,
                     ScanLimits(int(self._settings.piece_bytes), self._settings.idle_tick_seconds),
                     self._crash,
-                    self._checkpoints.committed,
+                    partial(self._checkpoints.committed, database),
                     self._told,
                 )
             finally:

@@ -1,13 +1,14 @@
-"""Checkpoints of Delta logs, written beside the capture jobs rather than in their commits."""
+"""What commits of capture leave to be done beside it: checkpoints of Delta logs, compactions asked for."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from threading import Condition, Thread
 
 import structlog
 
-from engine.errors import CdcError
+from engine.errors import CdcError, ControlUnreachable
 from engine.lake.failures import jvm_failures
 from engine.lake.publisher import Publisher
 
@@ -16,15 +17,26 @@ _log = structlog.get_logger(__name__)
 COMMITS_A_CHECKPOINT = 100
 """So many log entries a reader replays at most, about; a checkpoint costs as much as ten commits."""
 
+CHECKPOINTS_A_COMPACTION = 10
+"""A file comes with each commit: a thousand small ones are a second's work, and as many less for a reader."""
+
 
 class Checkpoints:
-    """Counts commits a table and writes its checkpoint when it is due, in a thread of its own."""
+    """Counts commits a table and writes its checkpoint when it is due, in a thread of its own.
 
-    def __init__(self, publisher: Publisher, every: int = COMMITS_A_CHECKPOINT) -> None:
+    compact: asks for a compaction of a database, one of whose tables has got `CHECKPOINTS_A_COMPACTION`
+    since the last: cleanup, which is followed by one too, comes once a day.
+    """
+
+    def __init__(
+        self, publisher: Publisher, compact: Callable[[str], None], every: int = COMMITS_A_CHECKPOINT
+    ) -> None:
         self._publisher = publisher
+        self._compact = compact
         self._every = every
         self._commits: Counter[str] = Counter()
-        self._due: set[str] = set()
+        self._written: Counter[str] = Counter()
+        self._due: dict[str, str] = {}
         self._news = Condition()
         self._stopped = False
         self._thread = Thread(target=self._run, name="checkpoints", daemon=True)
@@ -40,25 +52,37 @@ class Checkpoints:
             self._news.notify()
         self._thread.join()
 
-    def committed(self, path: str) -> None:
-        """One more commit of the table at ``path``."""
+    def committed(self, database: str, path: str) -> None:
+        """One more commit of the database's table at ``path``."""
         with self._news:
             self._commits[path] += 1
             if self._commits[path] >= self._every:
                 self._commits[path] = 0
-                self._due.add(path)
+                self._due[path] = database
                 self._news.notify()
 
     def _run(self) -> None:
-        while (path := self._next()) is not None:
+        while (due := self._next()) is not None:
+            path, database = due
             try:
                 with jvm_failures():
                     self._publisher.maintain(path)
+                self._count(path, database)
             except (CdcError, OSError) as error:
                 # A table that was dropped meanwhile, or a full disk: readers only replay more of the log.
                 _log.warning("checkpoint not written", path=path, error=str(error))
 
-    def _next(self) -> str | None:
+    def _count(self, path: str, database: str) -> None:
+        self._written[path] += 1
+        if self._written[path] < CHECKPOINTS_A_COMPACTION:
+            return
+        try:
+            self._compact(database)
+            self._written[path] = 0
+        except ControlUnreachable as error:
+            _log.warning("compaction not asked for", database=database, error=str(error))
+
+    def _next(self) -> tuple[str, str] | None:
         with self._news:
             self._news.wait_for(lambda: self._stopped or self._due)
-            return None if self._stopped else self._due.pop()
+            return None if self._stopped else self._due.popitem()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import structlog
@@ -14,6 +15,9 @@ from engine.lake.tables import Lake
 from engine.model.compaction import CompactionOutcome
 
 _log = structlog.get_logger(__name__)
+
+VACUUM_PAUSE = 3600
+"""Seconds between two vacuums of a table, which list its folder: what they delete has waited for hours."""
 
 
 class Compaction:
@@ -28,6 +32,7 @@ class Compaction:
         self._lake = lake
         self._compactor = compactor
         self._hours = hours
+        self._vacuumed: dict[str, float] = {}
 
     def run(self, database: str, stop: Callable[[], bool] = lambda: False) -> CompactionOutcome:
         """Compacts and vacuums table by table, until ``stop``; one that fails stops no other."""
@@ -40,12 +45,20 @@ class Compaction:
                 done = self._compactor.compact(path, order, is_there, stop)
                 compacted, written = compacted + done.before, written + done.after
                 if is_there():
-                    vacuumed += self._compactor.vacuum(path, self._hours)
+                    vacuumed += self._vacuum(path)
             except LakeFailed as error:
                 if is_there():
                     _log.error("compaction failed", database=database, path=path, error=str(error))
                     failures.append(str(error))
         return CompactionOutcome(compacted, written, vacuumed, stop(), tuple(failures))
+
+    def _vacuum(self, path: str) -> int:
+        now = time.monotonic()
+        if now - self._vacuumed.get(path, -VACUUM_PAUSE) < VACUUM_PAUSE:
+            return 0
+        deleted = self._compactor.vacuum(path, self._hours)
+        self._vacuumed[path] = now
+        return deleted
 
     def _tables(self, database: str) -> Iterator[tuple[str, Sequence[str], Callable[[], bool]]]:
         """Path, what orders its rows, and whether the table still is to be there."""

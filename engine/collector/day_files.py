@@ -22,7 +22,7 @@ from engine.collector.versions import BEGUN, Part
 from engine.collector.views import CollectedView
 from engine.errors import QueryFailed
 from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import readable_name
+from engine.lake.table_name import readable_name
 
 _READERS = 2
 """Days that are read at the same time; as many again may wait to be looked through."""

@@ -6,14 +6,10 @@ appended or rewritten meanwhile, until they are vacuumed.
 
 from __future__ import annotations
 
-import json
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from engine.errors import CdcError
+from engine.lake.live_files import live_files
 from engine.lake.parquet_files import local_folder
 from engine.model.lsn import Lsn
 
@@ -78,27 +74,20 @@ def range_of_table(
     path: of the table; version: the newest by default; time: a column whose latest value each file tells.
     Raises TableNotReadable; what the file system raises where there is no table.
     """
-    with readable_name(path) as name:
-        table = DeltaTable(name, version)
-        for feature in table.protocol().reader_features or ():
-            if feature not in _UNDERSTOOD:
-                raise TableNotReadable(path, _called(feature))
-        fields = tuple(json.loads(table.schema().to_json())["fields"])
-        added = pa.table(table.get_add_actions(flatten=True))
-    names = {field["name"]: name_in_files(field) for field in fields}
-    physical, timed = names[position], names.get(time or "")
+    table = live_files(path, version)
+    for feature in sorted(table.features - _UNDERSTOOD):
+        raise TableNotReadable(path, _called(feature))
+    names = {field["name"]: name_in_files(field) for field in table.fields}
+    physical, timed = names[position], names.get(time or "", "")
     found = []
-    for file in added.to_pylist():
+    for file in table.files.values():
         # Delta's log knows the names of the files, and one without statistics may hold anything.
-        least, most = (file.get(f"{bound}.{physical}") for bound in ("min", "max"))
+        least, most = file.least.get(physical), file.most.get(physical)
         if (least is None or least <= str(high)) and (most is None or most >= str(low)):
-            place = f"{path}/{unquote(file['path'])}"
-            latest = _latest(file.get(f"max.{timed}"))
-            found.append(
-                RangeFile(place, file["num_records"] or 0, least or "", most, file["size_bytes"], latest)
-            )
+            place, latest = f"{path}/{unquote(file.path)}", _latest(file.most.get(timed))
+            found.append(RangeFile(place, file.rows or 0, least or "", most, file.size, latest))
     found.sort(key=lambda file: (file.least, file.path))
-    return RangeOfTable(tuple(found), fields)
+    return RangeOfTable(tuple(found), table.fields)
 
 
 def range_by_log(
@@ -115,11 +104,12 @@ def range_by_log(
         return None
 
 
-def _latest(told: datetime | None) -> datetime | None:
+def _latest(told: datetime | str | None) -> datetime | None:
     """Delta cuts the greatest time of a file to milliseconds."""
     if told is None:
         return None
-    return (told if told.tzinfo else told.replace(tzinfo=UTC)) + timedelta(milliseconds=1)
+    time = datetime.fromisoformat(told) if isinstance(told, str) else told
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)) + timedelta(milliseconds=1)
 
 
 def name_in_files(field: Mapping[str, Any]) -> str:
@@ -165,20 +155,6 @@ def rows_of_range(
             rows = named.filter(inside).select(list(columns))
             if rows.num_rows:
                 yield rows.cast(pa.schema([schema.field(column) for column in columns]))
-
-
-@contextmanager
-def readable_name(path: str) -> Iterator[str]:
-    """What deltalake reads a table's log by: in a folder's name it would decode ``%20``, and find nothing."""
-    folder = local_folder(path)
-    if folder is None:
-        yield path
-    elif "%" not in str(folder):
-        yield str(folder)
-    else:
-        with tempfile.TemporaryDirectory(prefix="highwater-") as place:
-            Path(place, "_delta_log").symlink_to(folder / "_delta_log")
-            yield place
 
 
 def _called(feature: str) -> str:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import SparkSession
 
 from engine.lake.failures import jvm_failures
+from engine.lake.live_files import TableVersion, live_files
 from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import readable_name
 from engine.lake.sql_text import delta_table
 from engine.lake.tail import TableTail
 
@@ -29,8 +26,7 @@ class TableSize:
 def size_in_log(path: str) -> TableSize | None:
     """The table's size as its log says; None where there is none. DeltaError for what only Spark knows."""
     try:
-        with readable_name(path) as name:
-            return _size(pa.table(DeltaTable(name).get_add_actions(flatten=True)))
+        return _size(live_files(path))
     except TableNotFoundError:
         return None
 
@@ -54,14 +50,13 @@ class TableSizes:
         if known is not None and known[0] == version:
             return known[1]
         try:
-            with readable_name(path) as name:
-                table = DeltaTable(name)
-                size = _size(pa.table(table.get_add_actions(flatten=True)))
+            table = live_files(path)
         except TableNotFoundError:
             return None
         except DeltaError:  # a feature of the table that only Spark knows
             return self._by_spark(path)
-        self._known[path] = (table.version(), size)
+        size = _size(table)
+        self._known[path] = (table.version, size)
         return size
 
     def _by_spark(self, path: str) -> TableSize | None:
@@ -75,10 +70,6 @@ class TableSizes:
         return TableSize(int(counted[0]), int(detail["numFiles"]), int(detail["sizeInBytes"]))
 
 
-def _size(files: pa.Table) -> TableSize:
-    """Sums over the ``add`` actions of a version."""
-    return TableSize(
-        int(pc.sum(files["num_records"]).as_py() or 0),
-        files.num_rows,
-        int(pc.sum(files["size_bytes"]).as_py() or 0),
-    )
+def _size(table: TableVersion) -> TableSize:
+    files = table.files.values()
+    return TableSize(sum(file.rows or 0 for file in files), len(files), sum(file.size for file in files))

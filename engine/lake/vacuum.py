@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from deltalake import DeltaTable
 
 from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import readable_name
+from engine.lake.table_name import readable_name
 
 
 def vacuum(path: str, hours: int, orphans: bool) -> int | None:

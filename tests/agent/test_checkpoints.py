@@ -33,12 +33,12 @@ def wait_for(count: int, logged: list[object], checkpoints: Checkpoints) -> None
 
 def test_a_table_whose_checkpoint_cannot_be_written_does_not_end_the_others(publisher, lake_root):
     with capture_logs() as logged:
-        checkpoints = Checkpoints(publisher, every=1)
+        checkpoints = Checkpoints(publisher, pytest.fail, every=1)
         path = damaged(publisher, lake_root / "a")
-        checkpoints.committed(path)
+        checkpoints.committed("shop", path)
         checkpoints.start()
         wait_for(1, logged, checkpoints)
-        checkpoints.committed(path)
+        checkpoints.committed("shop", path)
         wait_for(2, logged, checkpoints)
         checkpoints.stop()
     assert {entry["event"] for entry in logged} == {"checkpoint not written"}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from engine.agent import agent, checkpoints
+from engine.agent.checkpoints import Checkpoints
 from engine.errors import AgentNotRunning
 from engine.model.job import JobState, RunOutcome
 from tests.agent.conftest import until, until_state
@@ -50,3 +54,25 @@ def test_asked_for_or_after_a_cleanup_it_leaves_few_files_and_capture_goes_on(ca
         ),
         "it is compacted after cleanup",
     )
+
+
+def test_without_a_cleanup_small_files_do_not_pile_up(tracked, new_agent, monkeypatch):
+    monkeypatch.setattr(checkpoints, "CHECKPOINTS_A_COMPACTION", 2)
+    monkeypatch.setattr(agent, "Checkpoints", partial(Checkpoints, every=3))
+    new_agent("test")
+    until_state(tracked, JobState.RUNNING)
+    assert tracked.engine.last_compaction(DATABASE) is None
+    number = 0
+
+    def is_compacted():
+        nonlocal number
+        number += 1
+        tracked.sql(f"INSERT INTO t VALUES ({number})")
+        tracked.engine.sync(DATABASE, 300)
+        last = tracked.engine.last_compaction(DATABASE)
+        return last is not None and last.outcome is RunOutcome.SUCCEEDED
+
+    until(is_compacted, "compacted by itself")
+    assert number >= CHANGES, "not after each checkpoint"
+    assert max(files(tracked)) < number
+    assert sorted(row["id"] for row in tracked.rows("public_t")) == list(range(1, number + 1))

@@ -283,8 +283,14 @@ def test_a_checkpoint_is_written_when_it_is_due(
     assert not list(Path(path, "_delta_log").glob("*.checkpoint*"))
     monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
     publisher.maintain(path)
-    assert list(Path(path, "_delta_log").glob("*.checkpoint*"))
+    assert len(list(Path(path, "_delta_log").glob("*.checkpoint*"))) == 1
     assert Publisher(spark).position(path) == TablePosition(5, 1)
+    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 2)
+    for some, checkpoints in ((2, 1), (3, 2), (4, 2), (5, 3)):
+        publisher.append([append_of(lake, INSTANCE, HISTORY[:some])])
+        publisher.maintain(path)
+        found = list(Path(path, "_delta_log").glob("*.checkpoint*"))
+        assert len(found) == checkpoints, "it counts from the last"
 
 
 def test_a_reader_of_the_last_checkpoint_never_finds_it_empty(
