@@ -111,7 +111,7 @@ def connect_session(endpoint: ConnectEndpoint) -> SparkSession:
 def _settings(
     master: str, driver_memory: str, jars: Sequence[Path], connect: ConnectEndpoint | None
 ) -> dict[str, str]:
-    local = master.startswith("local")
+    local = _is_in_process(master)
     settings = {key: value for key, value in SESSION_DEFAULTS.items() if local or key not in _LOCAL_ONLY}
     paths = [str(jar.resolve()) for jar in jars]
     settings |= {
@@ -130,6 +130,11 @@ def _settings(
             "spark.connect.authenticate.token": connect.token,
         }
     return settings
+
+
+def _is_in_process(master: str) -> bool:
+    """Whether tasks run in the driver's own JVM: with ``local-cluster[…]`` they do in JVMs beside it."""
+    return master == "local" or master.startswith("local[")
 
 
 @contextmanager
