@@ -18,13 +18,17 @@ from engine.agent.run_history import RunHistory
 from engine.control.database import ControlDatabase
 from engine.control.leases import Lease, LeaseOf
 from engine.control.renewal import renewing
-from engine.errors import CdcError, ControlUnreachable
+from engine.errors import CdcError, ChangesNotWritten, ControlUnreachable, SourceUnreachable
 from engine.model.job import Job, JobState, JobStep
 
 _log = structlog.get_logger(__name__)
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
-"""Seconds until a job that failed tries again: between the first failure in a row and the tenth."""
+"""Seconds until a job that failed tries again: between the first failure in a row and the ninth."""
+OUTAGE_PAUSE = 1.0
+"""The longest pause where the polling interval is less, and something is away that comes back by itself."""
+_OUTAGES = (SourceUnreachable, ControlUnreachable, ChangesNotWritten)
+_MOST_DOUBLINGS = 10
 LOOKS_A_LEASE = 10
 """How often within the length of a lease an agent that waits for it looks whether it is free."""
 
@@ -127,9 +131,17 @@ class LeasedJob(JobThread):
         return ""
 
     def _pause(self, attempt: RetryCallState) -> float:
-        """Doubles with each failure since the last time that it went well."""
+        """Doubles with each failure since the last time that it went well.
+
+        While source, control database or lake are away it is no longer than a polling interval: capture goes
+        on within two of them once they are back.
+        """
         self._failures += 1
-        return float(min(SHORTEST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE))
+        longest = LONGEST_PAUSE
+        if attempt.outcome is not None and isinstance(attempt.outcome.exception(), _OUTAGES):
+            longest = min(longest, max(OUTAGE_PAUSE, float(self.parameters.pollinginterval)))
+        doublings = min(self._failures - 1, _MOST_DOUBLINGS)
+        return float(min(SHORTEST_PAUSE * 2**doublings, longest))
 
     def _sleep(self, seconds: float) -> None:
         self._stop.wait(seconds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -126,7 +127,7 @@ class Scan:
         self, recorder: SessionRecorder, parameters: CaptureParameters, stop: Callable[[], bool], woken: bool
     ) -> ScanSession | None:
         try:
-            with jvm_failures():
+            with jvm_failures(), self._fenced():
                 self._prepare()
                 recorder.begin_at(self._checkpoint)
                 session = self._session(recorder, parameters, stop, woken)
@@ -145,6 +146,15 @@ class Scan:
         if recorder.productive:
             self._told_of(self._report(recorder))
         return session
+
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
+        """A slot that another agent has moved on is no broken log to who slept. Raises LeaseLost then."""
+        try:
+            yield
+        except LogBroken:
+            self._check_lease()
+            raise
 
     def _report(self, recorder: SessionRecorder, error: CdcError | None = None) -> ScanReport:
         number = None if error is None else error.number

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,10 @@ from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 SHOP = "shop"
 SERVER_MEGABYTES = 256
 """Room for a server and the log that it keeps for later."""
+RECOVERY_SECONDS = 10
+"""Two polling intervals, as they are where nobody changes them."""
+REFUSAL_SECONDS = 10
+"""Until capture says that the log is not the one that it knows."""
 
 
 @pytest.fixture
@@ -133,9 +138,13 @@ def test_a_network_that_is_cut_stalled_and_slow(
 ) -> None:
     load, replay = captured
     network.cut()
-    until(lambda: job_of(workbench).state is JobState.FAILED, "the job says so")
+    # Had the pause gone on doubling, the next try would come in half a minute.
+    until(lambda: "Retrying: attempt 8 " in job_of(workbench).message, "it is tried again and again")
+    assert job_of(workbench).state is JobState.FAILED
     network.mend()
+    back = time.monotonic()
     until_state(workbench, JobState.RUNNING)
+    assert time.monotonic() - back < RECOVERY_SECONDS
     for trouble in (network.stall, lambda: network.slow(0.05)):
         trouble()
         commits = load.committed
@@ -179,15 +188,39 @@ def copy_files(folder: Path, to: Path) -> None:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
+def told(workbench: Workbench) -> list[str]:
+    """The words with which capture stopped, each time."""
+    errors = workbench.control.errors.list(DATABASE)
+    return [error.error_message for error in errors if error.error_number == LogBroken.number]
+
+
 def is_broken(workbench: Workbench) -> str:
-    """The words with which capture stopped."""
+    """The words with which capture stopped, in time."""
+    begun = time.monotonic()
+    until(lambda: bool(told(workbench)), "capture says that the log is broken")
+    assert time.monotonic() - begun < REFUSAL_SECONDS
+    return told(workbench)[-1]
 
-    def told() -> list[str]:
-        errors = workbench.control.errors.list(DATABASE)
-        return [error.error_message for error in errors if error.error_number == LogBroken.number]
 
-    until(lambda: bool(told()), "capture says that the log is broken")
-    return told()[-1]
+def stays_broken(workbench: Workbench, marks: Watermarks) -> str:
+    """Tried again, nothing more is published: validity intervals end where they did. The fix that is told."""
+    until(lambda: len(told(workbench)) > 1, "it is tried again")
+    assert workbench.control.watermarks.get(DATABASE).high == marks.high
+    found = until_it_is(workbench, CaptureState.STALLED)
+    assert str(LogBroken.number) in found.why
+    assert found.fix.startswith(f"highwater disable -d {DATABASE}; highwater enable -d {DATABASE} ")
+    return found.fix
+
+
+def begins_anew(workbench: Workbench, server: EmbeddedPostgres, fix: str) -> None:
+    """The fix as pasted, and what is committed after it is captured."""
+    done = paste(workbench, fix)
+    assert done.returncode == 0, done.stderr
+    with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        connection.execute("INSERT INTO note VALUES ('after the fix')")
+    workbench.engine.sync(DATABASE, SECONDS)
+    assert [row["body"] for row in workbench.rows("public_note")] == ["after the fix"]
+    until_state(workbench, JobState.RUNNING)
 
 
 def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(
@@ -218,7 +251,32 @@ def test_a_source_put_back_to_an_earlier_state_is_not_gone_on_with(
             connection.execute("INSERT INTO note SELECT 'another history' FROM generate_series(1, 100)")
     network.mend()
     assert "put back to an earlier state" in is_broken(workbench)
-    assert workbench.control.watermarks.get(DATABASE).high == marks.high
+    begins_anew(workbench, server, stays_broken(workbench, marks))
+
+
+@pytest.mark.parametrize(
+    ("again", "words"), [(False, "does not exist"), (True, "it was moved on or made anew")], ids=str
+)
+def test_a_slot_that_is_dropped_under_a_running_capture_and_made_anew(
+    workbench: Workbench,
+    server: EmbeddedPostgres,
+    network: TcpProxy,
+    captured: tuple[WriteLoad, SourceReplay],
+    again: bool,
+    words: str,
+) -> None:
+    """Capture keeps its connections, and what was committed in between is in no slot of its own."""
+    marks = break_off(workbench, captured)
+    network.stall()
+    with psycopg.connect(server.dsn(SHOP), autocommit=True) as connection:
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot_name(SHOP)])
+        connection.execute("INSERT INTO note VALUES ('in no slot')")
+        if again:
+            connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot_name(SHOP)])
+            connection.execute("INSERT INTO note VALUES ('in the other slot')")
+    network.mend()
+    assert words in is_broken(workbench)
+    begins_anew(workbench, server, stays_broken(workbench, marks))
 
 
 def test_a_slot_that_has_lost_its_log_is_said_and_mended_as_pasted(
@@ -242,10 +300,7 @@ def test_a_slot_that_has_lost_its_log_is_said_and_mended_as_pasted(
         connection.execute("SELECT pg_reload_conf()")
     network.mend()
     assert "has lost WAL it needs" in is_broken(workbench)
-    assert workbench.control.watermarks.get(DATABASE).high == marks.high
-    found = until_it_is(workbench, CaptureState.STALLED)
-    done = paste(workbench, found.fix)
-    assert done.returncode == 0, done.stderr
+    begins_anew(workbench, server, stays_broken(workbench, marks))
 
 
 def test_another_server_under_the_name_of_the_source_is_not_read(
@@ -267,4 +322,4 @@ def test_another_server_under_the_name_of_the_source_is_not_read(
         connection.execute("INSERT INTO note VALUES ('elsewhere')")
     network.mend()
     assert "was read before" in is_broken(workbench)
-    assert workbench.control.watermarks.get(DATABASE).high == marks.high
+    stays_broken(workbench, marks)

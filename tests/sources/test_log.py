@@ -363,6 +363,34 @@ def test_a_lost_slot_breaks_the_log(accounts: Source) -> None:
         accounts.pieces()
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        "SELECT pg_create_logical_replication_slot(slot_name, 'pgoutput')"
+        " FROM (SELECT slot_name, pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+        " WHERE database = current_database() OFFSET 0)",
+        "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_flush_lsn())"
+        " FROM pg_replication_slots WHERE database = current_database()",
+    ],
+    ids=["made anew", "moved on"],
+)
+def test_a_slot_that_was_meddled_with_between_two_reads_breaks_the_log(
+    accounts: Source, meddle: str, restarted: bool
+) -> None:
+    accounts.sql("INSERT INTO accounts VALUES (1, 'x', 0)")
+    assert len(accounts.rows()) == 1
+    if restarted:
+        accounts.log = accounts.another_log()
+        accounts.log.check_goes_on(accounts.after, accounts.log.log_end())
+    accounts.log.confirm(accounts.log.log_end())
+    accounts.sql("INSERT INTO accounts VALUES (2, 'left out', 0)")
+    accounts.sql(meddle)
+    accounts.sql("INSERT INTO accounts VALUES (3, 'x', 0)")
+    with pytest.raises(LogBroken, match="was moved on or made anew"):
+        accounts.rows()
+
+
 def test_a_slot_that_somebody_else_reads_is_refused(accounts: Source) -> None:
     accounts.sql(DROP_SLOT)
     slot = slot_name(accounts.connection.info.dbname)

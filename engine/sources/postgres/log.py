@@ -56,6 +56,7 @@ class PostgresLog:
         self._commits: set[int] = set()
         self._rows_unconfirmed = 0
         self._restart_cared_for = 0
+        self._slot_at: int | None = None
 
     # Facts
 
@@ -112,6 +113,7 @@ class PostgresLog:
             if flushed < scanned.position:
                 words = f"the log ends at {Lsn.at(flushed)}, but {scanned} was read before"
                 raise LogBroken(self._name.database, words)
+            self._slot_at = confirmed.position
             if confirmed < scanned:
                 self._check_publication()
                 published = checkpoint if checkpoint is not None and checkpoint >= confirmed else None
@@ -227,6 +229,7 @@ class PostgresLog:
     def _peek(self, after: int, upto: int, changes: int) -> _Reading:
         with self._reaching():
             self._check_publication()
+            self._check_slot()
             peek = Peek(self._stream(), self._name, upto, changes, self._binary)
         self._reading = _Reading(peek, Shapes(self._catalog()), self._words, after)
         return self._reading
@@ -236,6 +239,21 @@ class PostgresLog:
         query = "SELECT FROM pg_publication WHERE pubname = %s"
         if self._control().execute(query, [self._name.publication]).fetchone() is None:
             raise LogBroken(self._name.database, f"publication '{self._name.publication}' does not exist")
+
+    def _check_slot(self) -> None:
+        """Raises LogBroken when somebody else moved it on, or dropped and made it anew, between two peeks.
+
+        It would give what follows, and what was committed before would be left out. Where it is gone, or
+        another reads it, the peek itself is refused.
+        """
+        confirmed = self._slot().idle_at()
+        if confirmed is None:
+            return
+        if self._slot_at is None:
+            self._slot_at = confirmed
+        if confirmed > self._slot_at:
+            places = f"changes from {Lsn.at(confirmed)} on, but only {Lsn.at(self._slot_at)} was read"
+            raise LogBroken(self._name.database, f"slot gives {places}: it was moved on or made anew")
 
     def _next_block(self, reading: _Reading, piece_bytes: int) -> ShapedBlock | None:
         """The block that has transactions to hand out; None when the peek is used up."""
@@ -270,6 +288,8 @@ class PostgresLog:
         with self._reaching():
             slot = self._slot()
             slot.advance(target)
+            if self._slot_at is not None:
+                self._slot_at = max(self._slot_at, target)
             if position - self._restart_cared_for > RESTART_LAG:
                 slot.let_restart_follow()
                 self._restart_cared_for = position

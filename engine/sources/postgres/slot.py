@@ -9,7 +9,7 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.pq.abc import PGresult
 
-from engine.errors import CdcError, LogBroken, LogRecordsNotProcessed, ScanAlreadyRunning
+from engine.errors import CdcError, LogBroken, LogRecordsNotProcessed, ScanAlreadyRunning, SourceUnreachable
 from engine.model.lsn import Lsn
 from engine.sources.base import SlotState
 from engine.sources.postgres.connection import Connection, lsn_of, position_text, text_of, unreachable
@@ -158,6 +158,9 @@ _BROKEN = (
     psycopg.errors.UndefinedFile,
 )
 
+# Its disk is full, its memory used up: it is there, and of no more use than if it were not.
+_SHORT_OF_RESOURCES = "53"
+
 
 def log_error(error: psycopg.Error, database: str) -> CdcError:
     """What the server's refusal means for the log."""
@@ -166,6 +169,8 @@ def log_error(error: psycopg.Error, database: str) -> CdcError:
         return ScanAlreadyRunning(words, database)
     if isinstance(error, _BROKEN):
         return LogBroken(database, words)
+    if (error.sqlstate or "").startswith(_SHORT_OF_RESOURCES):
+        return SourceUnreachable(database, words)
     return LogRecordsNotProcessed(words)
 
 
@@ -205,6 +210,15 @@ class Slot:
             disk_free_bytes=free_bytes(folder, started),
             blocked_by=tuple(blockers),
         )
+
+    def idle_at(self) -> int | None:
+        """The position from which it gives changes; None when it is gone or somebody reads it."""
+        row = self._connection.execute(
+            "SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots"
+            " WHERE slot_name = %s AND database = current_database() AND active_pid IS NULL",
+            [self._name.slot],
+        ).fetchone()
+        return None if row is None else row[0]
 
     def check_history(self, after: Lsn, published: Lsn | None, scanned: Lsn) -> None:
         """What the slot gives again must be what it gave: the published commit, no rows after it.
