@@ -163,13 +163,23 @@ def insert_instance(connection: Connection, key: int, instance: CaptureInstance)
 
 
 def recognise_instance(connection: Connection, key: int, instance: CaptureInstance) -> None:
-    """Sets an instance's start_lsn; restores its rows when they are lost, unless it was dropped since."""
+    """Sets an instance's start_lsn; restores its rows when they are lost, unless it was dropped since.
+
+    Whoever enabled it died before the jobs were there too: they are added as enabling does.
+    """
     was_dropped = select(dropped_tables.c.object_id).where(dropped_tables.c.object_id == instance.object_id)
     if connection.scalar(was_dropped) is not None:
         return
     new = upsert(change_tables).values(_row(key, instance)).on_conflict_do_nothing()
     if connection.scalar(new.returning(change_tables.c.object_id)) is not None:
         _insert_columns(connection, instance)
+        add_job(connection, key, CaptureParameters(), wanted=True)
+        others = select(change_tables.c.object_id).where(
+            change_tables.c.database_id == key, change_tables.c.object_id != instance.object_id
+        )
+        if connection.scalar(others.limit(1)) is None:
+            add_job(connection, key, CleanupParameters(), wanted=False)
+        notify(connection, JOBS, instance.database)
         return
     # It is known already, or its name is another's by now: then it was dropped since.
     mine = change_tables.c.object_id == instance.object_id

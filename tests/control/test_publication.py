@@ -9,7 +9,7 @@ import pytest
 
 from engine.control import PUBLISHED, ControlDatabase, Publication
 from engine.errors import LeaseLost
-from engine.model.job import CaptureParameters
+from engine.model.job import CaptureParameters, JobType
 from engine.model.lsn import Lsn
 from engine.sources.base import LogIdentity
 from tests.control.conftest import an_instance
@@ -79,6 +79,16 @@ def test_the_log_restores_an_instance_whose_row_is_lost(control, token):
     instance = replace(an_instance(), start_lsn=Lsn.at(90))
     control.publish(a_publication(token, recognised=(instance,)))
     assert control.instances.list("hr") == [instance]
+    jobs = {(job.job_type, job.wanted) for job in control.jobs.list("hr")}
+    assert jobs == {(JobType.CAPTURE, True), (JobType.CLEANUP, False)}
+
+
+def test_the_log_restores_no_job_that_was_dropped(control, token):
+    with control.instances.add(an_instance(1), CaptureParameters()):
+        pass
+    instance = replace(an_instance(2, "hr_other", "other"), source_object_id=2, start_lsn=Lsn.at(90))
+    control.publish(a_publication(token, recognised=(instance,)))
+    assert [job.job_type for job in control.jobs.list("hr")] == [JobType.CAPTURE]
 
 
 def test_the_log_does_not_bring_back_a_dropped_instance(control, token):
