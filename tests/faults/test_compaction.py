@@ -1,6 +1,6 @@
 """SIGKILL of the agent in the middle of a compaction, under load: every row is there, and once.
 
-HIGHWATER_FAULT_SEEDS: also after its commit; without it only between its files and that.
+HIGHWATER_FAULT_SEEDS: how often, also after its commit; without it once, between its files and that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
 pytestmark = pytest.mark.faults
 ALL_CUTS = "HIGHWATER_FAULT_SEEDS" in os.environ
+SEEDS = range(1, 1 + int(os.environ.get("HIGHWATER_FAULT_SEEDS", "1")))
 
 
 def ask(home: AgentHome) -> None:
@@ -26,12 +27,13 @@ def ask(home: AgentHome) -> None:
         home.engine.compact(DATABASE)
 
 
-def test_compaction_that_is_killed_under_load_loses_nothing_and_doubles_nothing(new_home):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_compaction_that_is_killed_under_load_loses_nothing_and_doubles_nothing(new_home, seed):
     home = new_home()
     home.start_agent(crash_at=CompactionCrashPoint.BEFORE_COMPACTING)
     home.wait_until_ready()
     replay = home.prepare(SCHEMA, TABLES)
-    load = WriteLoad(home.dsn, 1)
+    load = WriteLoad(home.dsn, seed)
     load.start()
     home.until(lambda: home.files_of("public_item") > Limits().fewest + 1, "there are small files")
     home.engine._control.compactions.ask(DATABASE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from tests.faults.oracle import Table, difference, expected_rows
+from tests.faults.oracle import Table, difference, expected_rows, in_order
 from tests.faults.source_replay import Change, Transaction
 
 TABLE = Table("public.t", {"id": int, "name": str}, ("id",))
@@ -92,3 +94,57 @@ def test_what_is_broken_is_found(break_it):
     found = rows()
     break_it(found)
     assert difference(rows(), found) is not None
+
+
+COMMITS = 25_000
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Transaction]:
+    """100,000 rows: of each commit an insert, an update and a delete."""
+    return [
+        Transaction(
+            number * 10,
+            [
+                Change("public.t", number * 10 - 3, None, {"id": str(number), "name": "a"}),
+                Change(
+                    "public.t",
+                    number * 10 - 2,
+                    {"id": str(number), "name": "a"},
+                    {"id": str(number), "name": "b"},
+                ),
+                Change("public.t", number * 10 - 1, {"id": str(number), "name": "b"}, None),
+            ],
+        )
+        for number in range(1, COMMITS + 1)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_row_in_a_hundred_thousand_is_found(many, seed):
+    wanted = expected_rows(many, TABLE)
+    assert len(wanted) == 4 * COMMITS
+    chance = random.Random(seed)
+    for break_it in (_lose_at, _double_the_commit_at, _swap_at, _null_at):
+        commit = chance.randrange(COMMITS) * 4
+        found = [dict(row) for row in wanted] if break_it in (_swap_at, _null_at) else list(wanted)
+        break_it(found, commit)
+        # As a check does with what it reads: in whichever order files have it.
+        chance.shuffle(found)
+        assert difference(wanted, in_order(found)) is not None, break_it.__name__
+
+
+def _lose_at(found, commit):
+    del found[commit + 3]
+
+
+def _double_the_commit_at(found, commit):
+    found += [dict(row) for row in found[commit : commit + 4]]
+
+
+def _swap_at(found, commit):
+    found[commit + 1]["__$operation"], found[commit + 2]["__$operation"] = 4, 3
+
+
+def _null_at(found, commit):
+    found[commit + 2]["name"] = None

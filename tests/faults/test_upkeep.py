@@ -1,7 +1,7 @@
 """SIGKILL of the agent in a cleanup and in a collection, under load.
 
 Nothing but obsolete rows is ever gone, nothing below a low endpoint is told, and the collected history has
-each session once and no half snapshot. HIGHWATER_FAULT_SEEDS: all cuts; without it one of each.
+each session once and no half snapshot. HIGHWATER_FAULT_SEEDS: all cuts, so often; without it one of each.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
 pytestmark = pytest.mark.faults
 ALL_CUTS = "HIGHWATER_FAULT_SEEDS" in os.environ
+SEEDS = range(1, 1 + int(os.environ.get("HIGHWATER_FAULT_SEEDS", "1")))
 
 
 def ask_for_cleanup(home: AgentHome) -> None:
@@ -40,12 +41,13 @@ def check_history(home: AgentHome) -> None:
     assert [count for _, _, count in home.told_sessions()] == home.scan_sessions()
 
 
-def test_cleanups_and_collections_that_are_killed_lose_nothing_and_double_nothing(new_home):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cleanups_and_collections_that_are_killed_lose_nothing_and_double_nothing(new_home, seed):
     home = new_home()
     home.start_agent(crash_at=CleanupCrashPoint.BEFORE_DELETING)
     home.wait_until_ready()
     replay = home.prepare(SCHEMA, TABLES)
-    load = WriteLoad(home.dsn, 1)
+    load = WriteLoad(home.dsn, seed)
     load.transactions(60)
     home.engine.sync(DATABASE, AGENT_SECONDS)
     low = home.make_older(minutes=60)
