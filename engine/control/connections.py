@@ -13,8 +13,11 @@ from engine.keepalive import KEEPALIVE
 CONNECT_TIMEOUT = 5
 _NO_TABLES = ("42P01", "3F000")
 """SQLSTATE of an undefined table and an undefined schema."""
-_NO_SERVER = ("08", "57")
-"""SQLSTATE classes of connection failure and of an operator's intervention (shutdown, crash)."""
+_NO_SERVER = ("08", "57", "53", "58")
+"""SQLSTATE classes of connection failure, of an operator's intervention (shutdown, crash), of a server that
+is short of disk or memory, and of one whose disk fails."""
+_READ_ONLY = "25006"
+"""SQLSTATE of a write that a standby refuses, or a database that was made read-only."""
 
 
 class Connections:
@@ -55,14 +58,14 @@ class Connections:
 
 
 def _as_unreachable(context: ExceptionContext) -> None:
-    """Raises ControlUnreachable in the place of an error that means: no server, or no tables yet."""
+    """Raises ControlUnreachable in the place of an error that means: none that serves, or no tables yet."""
     error = context.original_exception
     state = getattr(error, "sqlstate", None) or ""
     if context.is_pre_ping:
         return  # the pool opens another connection
     if state in _NO_TABLES:
         raise ControlUnreachable("it has no tables yet.") from error
-    if context.is_disconnect or state[:2] in _NO_SERVER:
+    if context.is_disconnect or state[:2] in _NO_SERVER or state == _READ_ONLY:
         raise ControlUnreachable(words_of(error)) from error
 
 
