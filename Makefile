@@ -30,8 +30,9 @@ pytest:
 
 # What takes long: processes are killed at every named point, again and again. `make test` does it once.
 SEEDS ?= 20
+AGENT_FAULTS := $(addprefix tests/agent/test_,source_faults.py source_load.py control_faults.py killed_procedures.py)
 faults: $(STAMPS)/dev
-	@HIGHWATER_FAULT_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/faults $(ARGS)
+	@HIGHWATER_FAULT_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/faults $(AGENT_FAULTS) $(ARGS)
 
 # Scans, cleanups, collections and reads of a day, compressed: what grew is printed, and fails.
 MINUTES ?= 60

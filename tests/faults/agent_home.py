@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote
@@ -138,6 +138,11 @@ class AgentHome:
         rows = _delta_rows(Path(self._lake.change_table(DATABASE, table.capture_instance)))
         return [row for row in rows if row["__$start_lsn"] <= high]
 
+    def pieces(self, table: Table) -> Iterator[list[Row]]:
+        """All rows of a change table, a file at a time."""
+        for file in _delta_files(Path(self._lake.change_table(DATABASE, table.capture_instance))):
+            yield _file_rows(file).to_pylist()
+
     def check(self, replay: SourceReplay, tables: tuple[Table, ...], low: str = "") -> int:
         """Readers see exactly what the source committed up to the watermark; the number of rows.
 
@@ -208,6 +213,14 @@ class AgentHome:
 
 def _delta_rows(folder: Path) -> list[Row]:
     """The rows of a Delta table by the letter of its log, without Spark."""
+    tables = [_file_rows(file) for file in _delta_files(folder)]
+    # Spark writes the columns of a partition into its files too.
+    rows: list[Row] = pa.concat_tables(tables, promote_options="default").to_pylist() if tables else []
+    return rows
+
+
+def _delta_files(folder: Path) -> list[Path]:
+    """The files of a Delta table's newest version."""
     files: dict[str, None] = {}
     for entry in sorted((folder / "_delta_log").glob("*.json")):
         for line in entry.read_text().splitlines():
@@ -217,10 +230,7 @@ def _delta_rows(folder: Path) -> list[Row]:
             if "remove" in action:
                 del files[action["remove"]["path"]]
     # A folder's name in the path of a partition is encoded once more.
-    tables = [_file_rows(folder / unquote(name)) for name in files]
-    # Spark writes the columns of a partition into its files too.
-    rows: list[Row] = pa.concat_tables(tables, promote_options="default").to_pylist() if tables else []
-    return rows
+    return [folder / unquote(name) for name in files]
 
 
 def _file_rows(file: Path) -> pa.Table:
