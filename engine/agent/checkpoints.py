@@ -35,7 +35,7 @@ class Checkpoints:
         self._compact = compact
         self._every = every
         self._commits: Counter[str] = Counter()
-        self._written: Counter[str] = Counter()
+        self._written: dict[str, Counter[str]] = {}
         self._due: dict[str, str] = {}
         self._news = Condition()
         self._stopped = False
@@ -71,18 +71,25 @@ class Checkpoints:
             except (CdcError, OSError) as error:
                 # A table that was dropped meanwhile, or a full disk: readers only replay more of the log.
                 _log.warning("checkpoint not written", path=path, error=str(error))
+            except Exception:  # noqa: BLE001 - the edge of this thread, without which no table has checkpoints
+                _log.exception("checkpoint died", path=path)
 
     def _count(self, path: str, database: str) -> None:
-        self._written[path] += 1
-        if self._written[path] < CHECKPOINTS_A_COMPACTION:
+        """A compaction takes all tables of the database: it is asked for by the first that has enough."""
+        written = self._written.setdefault(database, Counter())
+        written[path] += 1
+        if written[path] < CHECKPOINTS_A_COMPACTION:
             return
         try:
             self._compact(database)
-            self._written[path] = 0
+            written.clear()
         except ControlUnreachable as error:
             _log.warning("compaction not asked for", database=database, error=str(error))
 
     def _next(self) -> tuple[str, str] | None:
         with self._news:
             self._news.wait_for(lambda: self._stopped or self._due)
-            return None if self._stopped else self._due.popitem()
+            if self._stopped:
+                return None
+            path = next(iter(self._due))  # the one that has waited longest
+            return path, self._due.pop(path)

@@ -318,12 +318,14 @@ class DeltaTables:
         """The newest snapshot, which is the one that `begin` and whoever asks Delta go on from.
 
         To look for it Delta lists the log's folder: a quarter of a second for 10,000 entries. Not where the
-        one that this process knows is still there and has none after it.
+        one that this process knows is still there, the same as ever, and has none after it.
         """
         folder, known = local_folder(path), log.unsafeVolatileSnapshot()
         if folder is not None and (version := known.version()) >= 0:
-            entry, next_entry = (entry_file(folder, number) for number in (version, version + 1))
-            if entry.exists() and not next_entry.exists():
+            committed = known.logSegment().lastCommitFileModificationTimestamp()
+            if _modified(entry_file(folder, version)) == committed and not (
+                entry_file(folder, version + 1).exists()
+            ):
                 return known
         return log.update(False, self._jvm.none, self._jvm.none)
 
@@ -636,6 +638,14 @@ def _physical_columns(schema: StructType) -> Mapping[str, PhysicalColumn]:
             facts.get("delta.columnMapping.physicalName", field.name), facts.get("delta.columnMapping.id")
         )
     return columns
+
+
+def _modified(entry: Path) -> int | None:
+    """When a log entry was written, in ms since 1970; None where it is gone."""
+    try:
+        return entry.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return None
 
 
 def _alters(action: Action) -> bool:

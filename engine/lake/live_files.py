@@ -123,6 +123,8 @@ def _followed(
             actions = actions_of(folder, number + 1)
         except FileNotFoundError:
             break
+        except ValueError:  # an entry in parts, as a power cut may leave it: deltalake has the words for it
+            return None
         number += 1
         if number - known.version > MOST_ENTRIES or any(map(_alters, actions)):
             return None

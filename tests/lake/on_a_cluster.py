@@ -1,4 +1,4 @@
-"""``python -m tests.lake.on_a_cluster MASTER FOLDER``: change tables written and read by a cluster's executors.
+"""``python -m tests.lake.on_a_cluster MASTER FOLDER``: change tables written and read by executors.
 
 In a process of its own: a process has one session. Prints what it found as JSON.
 """
@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -25,7 +26,8 @@ INSTANCE = capture_instance({"id": "int", "name": "string"}, ["id"])
 
 def main(master: str, folder: str) -> None:
     """Appends by Arrow and by Spark, reads both."""
-    session = build_session(master, "1g", delta_jars(Settings().jars), None, {"spark.executor.memory": "512m"})
+    memory = {"spark.executor.memory": "512m"}
+    session = build_session(master, "1g", delta_jars(Settings().jars), None, memory)
     lake = Lake(folder)
     path = lake.change_table("shop", "dbo_t")
     Publisher(session, fsync=False).create(path, change_table_schema(INSTANCE))
@@ -50,8 +52,8 @@ def _parent(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _executor() -> int:
     """The JVM that this Python worker's daemon belongs to."""
-    with open(f"/proc/{os.getppid()}/stat", encoding="utf-8") as facts:
-        return int(facts.read().rsplit(")", 1)[1].split()[1])
+    facts = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+    return int(facts.rsplit(")", 1)[1].split()[1])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from engine.lake import live_files as module
 from engine.lake.compaction import Compactor
 from engine.lake.deletion import CHANGE_KEY, delete_below
+from engine.lake.delta_log import DeltaTables
 from engine.lake.live_files import LiveFiles, TableVersion
 from engine.lake.log_entries import entry_file
 from engine.lake.publisher import Publisher
@@ -127,6 +128,19 @@ def test_a_table_made_anew_is_another_one(table):
     assert len(files.of(table.path).files) == 3
 
 
+def test_a_folder_that_was_replaced_has_another_table(spark, table, tmp_path):
+    """At the same version: put back from a backup, or made anew by another process."""
+    table.append(10, 20)
+    other = Table(spark, tmp_path / "other")
+    other.append(30, 40)
+    files, tables = LiveFiles(), DeltaTables(spark)
+    assert files.of(table.path).version == tables.position(table.path)[0] == 2
+    shutil.rmtree(table.path)
+    shutil.copytree(other.path, table.path)
+    assert _range(files.of(table.path)) == opened(other.path)
+    assert tables.position(table.path) == (2, 40, 1)
+
+
 def test_a_log_that_was_cut_is_opened(table):
     files = LiveFiles()
     table.append(10)
@@ -137,6 +151,17 @@ def test_a_log_that_was_cut_is_opened(table):
         table.entry(version).unlink()
     assert _range(files.of(table.path)) == opened(table.path)
     assert len(files.of(table.path).files) == 31
+
+
+def test_what_a_power_cut_left_of_an_entry_is_told_as_ever(table):
+    files = LiveFiles()
+    table.append(10, 20)
+    version = files.of(table.path).version
+    table.append(30)
+    entry = table.entry(version + 1)
+    entry.write_text(entry.read_text()[:-30])
+    with pytest.raises(DeltaError):
+        files.of(table.path)
 
 
 def test_far_behind_it_is_opened(table, monkeypatch):
