@@ -1,4 +1,4 @@
-"""``python -m benchmarks.capture``: Highwater as a reader of the bench (its ``--project`` contract).
+"""``python -m benchmarks.capture [--maxtrans N]``: Highwater as a reader of the bench (its ``--project``).
 
 Does what the agent does: reads the slot, appends change rows and lsn_time_mapping to Delta tables,
 publishes in the control database, confirms the slot; the files and log entries are flushed to disk.
@@ -7,6 +7,7 @@ The clock runs from asking for the first message until the publication that make
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -18,25 +19,29 @@ from benchmarks.task import Task
 from engine.model.job import CaptureParameters
 
 _STARTED = time.monotonic()
-_DRAIN = CaptureParameters(maxtrans=1_000_000, maxscans=1_000_000, continuous=False, pollinginterval=0)
+_MOST = 1_000_000
 
 
 def main() -> int:
     """Runs the task that the environment names; exit code 1 when rows are not what they must be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--maxtrans", type=int, default=_MOST, help="transactions a scan cycle")
+    maxtrans = parser.parse_args().maxtrans
     task = Task.from_environment(os.environ)
     with engine_under_test(task) as engine:
         if task.workload == "w5":
             follow(engine)
             return 0
-        return _drain(engine)
+        return _drain(engine, maxtrans)
 
 
-def _drain(engine: EngineUnderTest) -> int:
+def _drain(engine: EngineUnderTest, maxtrans: int) -> int:
+    drain = CaptureParameters(maxtrans=maxtrans, maxscans=_MOST, continuous=False, pollinginterval=0)
     lease = engine.control.leases.acquire(DATABASE, "bench", 3600)
     assert lease is not None, "nobody else has this control database"
     with engine.scan(lease) as scan:
         asked = time.monotonic()
-        session = scan.run(_DRAIN, lambda: False)
+        session = scan.run(drain, lambda: False)
         done = time.monotonic()
     events = 0 if session is None else session.command_count
     rows = _rows(engine)
