@@ -810,6 +810,12 @@ class ControlUnreachable(CdcError):
     shape = "The control database cannot be reached: {0} Start it: highwater start"
 
 
+class ControlNotWritable(ControlUnreachable):
+    """The control database answers, but takes no changes: read-only, or short of disk or memory."""
+
+    shape = "The control database takes no changes: {0} Once it does, everything goes on by itself."
+
+
 class ClientNameInvalid(CdcError):
     """A client's name that is none."""
 

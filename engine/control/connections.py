@@ -7,15 +7,16 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, select
 
 from engine.control.schema import databases
-from engine.errors import ControlUnreachable, UnknownDatabase
+from engine.errors import ControlNotWritable, ControlUnreachable, UnknownDatabase
 from engine.keepalive import KEEPALIVE
 
 CONNECT_TIMEOUT = 5
 _NO_TABLES = ("42P01", "3F000")
 """SQLSTATE of an undefined table and an undefined schema."""
-_NO_SERVER = ("08", "57", "53", "58")
-"""SQLSTATE classes of connection failure, of an operator's intervention (shutdown, crash), of a server that
-is short of disk or memory, and of one whose disk fails."""
+_NO_SERVER = ("08", "57")
+"""SQLSTATE classes of connection failure and of an operator's intervention (shutdown, crash)."""
+_NO_ROOM = ("53", "58")
+"""SQLSTATE classes of a server that is short of disk or memory, and of one whose disk fails."""
 _READ_ONLY = "25006"
 """SQLSTATE of a write that a standby refuses, or a database that was made read-only."""
 
@@ -65,8 +66,10 @@ def _as_unreachable(context: ExceptionContext) -> None:
         return  # the pool opens another connection
     if state in _NO_TABLES:
         raise ControlUnreachable("it has no tables yet.") from error
-    if context.is_disconnect or state[:2] in _NO_SERVER or state == _READ_ONLY:
+    if context.is_disconnect or state[:2] in _NO_SERVER:
         raise ControlUnreachable(words_of(error)) from error
+    if state[:2] in _NO_ROOM or state == _READ_ONLY:
+        raise ControlNotWritable(words_of(error)) from error
 
 
 def words_of(error: BaseException) -> str:

@@ -552,7 +552,8 @@ class Jvm:
         jvm: Any = spark._jvm
         delta = jvm.org.apache.spark.sql.delta
         self.session = spark._jsparkSession
-        self._classic_session = jvm.org.apache.spark.sql.classic.SparkSession
+        # The method itself: to look it up at each call takes two round trips more.
+        self._set_active_session = jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession
         self.hadoop_configuration = self.session.sessionState().newHadoopConf()
         self.none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
         self._option = getattr(jvm.scala, "Option$").__getattr__("MODULE$")
@@ -575,7 +576,7 @@ class Jvm:
 
     def enter(self) -> None:
         """Makes the session this thread's: once a table has a checkpoint, Delta asks the thread for it."""
-        self._classic_session.setActiveSession(self.session)
+        self._set_active_session(self.session)
 
     def tell(self, transaction: Any, metric: str, value: int) -> None:
         """Gives the commit of a transaction a metric, which the table's history has."""

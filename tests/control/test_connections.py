@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from sqlalchemy import delete
 
 from engine.control import PUBLISHED, ControlDatabase
-from engine.errors import ControlUnreachable
+from engine.control.schema import databases
+from engine.errors import ControlNotWritable, ControlUnreachable
 
 
 def end_sessions(dsn: str) -> None:
@@ -42,3 +44,13 @@ def test_a_database_that_nobody_migrated_is_named_as_such(control_dsn):
     with pytest.raises(ControlUnreachable, match="no tables yet"):
         control.sources.list()
     control.close()
+
+
+def test_a_database_that_takes_no_changes_is_told_from_one_that_is_away(control):
+    refused = pytest.raises(ControlNotWritable, match=r"takes no changes: cannot execute .* read-only")
+    with refused as told, control._connections.begin() as connection:
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        connection.execute(delete(databases))
+    assert isinstance(told.value, ControlUnreachable)
+    assert told.value.number == 50011
+    assert [source.name for source in control.sources.list()] == ["hr"]
