@@ -287,11 +287,10 @@ class PostgresLog:
         target = position + 1 if position in self._commits else position
         with self._reaching():
             slot = self._slot()
-            slot.advance(target)
-            if self._slot_at is not None:
+            if self._slot_at is not None:  # before: the answer may be lost on its way
                 self._slot_at = max(self._slot_at, target)
-            if position - self._restart_cared_for > RESTART_LAG:
-                slot.let_restart_follow()
+            slot.advance(target)
+            if position - self._restart_cared_for > RESTART_LAG and slot.let_restart_follow():
                 self._restart_cared_for = position
         self._commits = {commit for commit in self._commits if commit > position}
         self._rows_unconfirmed = 0

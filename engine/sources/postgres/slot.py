@@ -22,7 +22,7 @@ COPY (SELECT lsn, data FROM pg_catalog.pg_logical_slot_peek_binary_changes({slot
 TO STDOUT (FORMAT binary)
 """
 
-RESTART_LAG = 16 * 1024 * 1024
+RESTART_LAG = 8 * 1024 * 1024
 """Bytes of log, decoded already, that a peek may decode again."""
 
 _STATE = """
@@ -261,18 +261,18 @@ class Slot:
         """Writes a word into the log from which decoding can begin, where the slot lags far behind it.
 
         Each peek decodes from the last such word before the confirmed position; the server itself writes
-        one every 15 seconds. False where the role may not, or before PostgreSQL 16. A transaction that
-        stays open holds the place back all the same.
+        one every 15 seconds. False where it does not lag so far. Nothing is done where the role may not, or
+        before PostgreSQL 16. A transaction that stays open holds the place back all the same.
         """
         allowed = self._connection.execute(
             "SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p "
             "WHERE p.proname = 'pg_log_standby_snapshot' AND p.pronamespace = 'pg_catalog'::regnamespace"
         ).fetchone()
         if allowed is None or not allowed[0]:
-            return False
-        self._connection.execute(
+            return True
+        written = self._connection.execute(
             "SELECT pg_log_standby_snapshot() FROM pg_replication_slots WHERE slot_name = %s "
             "AND pg_wal_lsn_diff(confirmed_flush_lsn, restart_lsn) > %s",
             [self._name.slot, RESTART_LAG],
         )
-        return True
+        return written.rowcount > 0
