@@ -167,11 +167,16 @@ def recognise_instance(connection: Connection, key: int, instance: CaptureInstan
 
     Whoever enabled it died before the jobs were there too: they are added as enabling does.
     """
-    was_dropped = select(dropped_tables.c.object_id).where(dropped_tables.c.object_id == instance.object_id)
-    if connection.scalar(was_dropped) is not None:
-        return
+    mine = change_tables.c.object_id == instance.object_id
     new = upsert(change_tables).values(_row(key, instance)).on_conflict_do_nothing()
     if connection.scalar(new.returning(change_tables.c.object_id)) is not None:
+        # Asked afterwards: the insert waits for whoever is just dropping the instance.
+        was_dropped = select(dropped_tables.c.object_id).where(
+            dropped_tables.c.object_id == instance.object_id
+        )
+        if connection.scalar(was_dropped) is not None:
+            connection.execute(delete(change_tables).where(mine))
+            return
         _insert_columns(connection, instance)
         add_job(connection, key, CaptureParameters(), wanted=True)
         others = select(change_tables.c.object_id).where(
@@ -182,7 +187,6 @@ def recognise_instance(connection: Connection, key: int, instance: CaptureInstan
         notify(connection, JOBS, instance.database)
         return
     # It is known already, or its name is another's by now: then it was dropped since.
-    mine = change_tables.c.object_id == instance.object_id
     known = update(change_tables).where(mine, change_tables.c.start_lsn.is_(None))
     connection.execute(known.values(start_lsn=instance.start_lsn))
 
@@ -220,7 +224,7 @@ def end_instances(connection: Connection, key: int, ended: Sequence[int]) -> Non
 
 
 def drop_instances(connection: Connection, key: int, ids: Sequence[int]) -> None:
-    """Deletes instances, lists their folders, and drops the jobs when no instance is left."""
+    """Deletes instances, lists their folders once, and drops the jobs when no instance is left."""
     gone = (
         delete(change_tables)
         .where(change_tables.c.database_id == key, change_tables.c.object_id.in_(ids))
@@ -230,9 +234,10 @@ def drop_instances(connection: Connection, key: int, ids: Sequence[int]) -> None
     source = select(gone.c.object_id, databases.c.name, gone.c.capture_instance, func.clock_timestamp()).join(
         databases, databases.c.database_id == gone.c.database_id
     )
-    connection.execute(
-        insert(dropped_tables).from_select(["object_id", "database", "capture_instance", "drop_date"], source)
+    listed = upsert(dropped_tables).from_select(
+        ["object_id", "database", "capture_instance", "drop_date"], source
     )
+    connection.execute(listed.on_conflict_do_nothing())
     left = select(change_tables.c.object_id).where(change_tables.c.database_id == key).limit(1)
     if connection.scalar(left) is None:
         remove_jobs(connection, key)

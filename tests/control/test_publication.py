@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
 
 from engine.control import PUBLISHED, ControlDatabase, Publication
@@ -98,6 +100,31 @@ def test_the_log_does_not_bring_back_a_dropped_instance(control, token):
         pass
     control.publish(a_publication(token, recognised=(replace(an_instance(), start_lsn=Lsn.at(90)),)))
     assert control.instances.list("hr") == []
+
+
+def test_the_log_does_not_bring_back_an_instance_that_is_being_dropped(control, control_dsn, token):
+    with control.instances.add(an_instance()):
+        pass
+    met = a_publication(token, recognised=(replace(an_instance(), start_lsn=Lsn.at(90)),))
+    with ThreadPoolExecutor(1) as pool:
+        with control.instances.remove("hr", [1]):
+            published = pool.submit(control.publish, met)
+            until_it_waits(control_dsn, published)
+        published.result()
+    assert control.instances.list("hr") == []
+    control.publish(a_publication(token, ended=(1,)))
+    assert list(control.instances.dropped()) == []
+
+
+def until_it_waits(dsn, published):
+    """Until the publication waits for another's transaction, or has not done so."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while not published.done() and not connection.execute(waiting).fetchone()[0]:
+            pass
 
 
 def test_the_log_does_not_bring_back_an_instance_whose_name_is_another_s(control, token):
