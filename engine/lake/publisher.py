@@ -136,6 +136,15 @@ class Publisher:
                 self._positions[path] = known
         return known[1]
 
+    def forget(self, folder: str) -> None:
+        """Of the tables in a folder nothing is known any more: another process may have written to them.
+
+        An append that goes on from what was known before fails on the other's commit.
+        """
+        with self._lock:
+            for path in [path for path in self._positions if path.startswith(f"{folder}/")]:
+                del self._positions[path]
+
     def append(self, appends: Sequence[Append], between: Callable[[], None] = lambda: None) -> int:
         """Appends to each table what it does not have yet; the number of rows written.
 

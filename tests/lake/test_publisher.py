@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.lake import parquet_files
-from engine.lake.delta_log import ChangeTableDiffers, DeltaTables
+from engine.lake.delta_log import COMMAND_APP_ID, COMMIT_APP_ID, ChangeTableDiffers, DeltaTables
 from engine.lake.publisher import Append, Publisher, TablePosition
 from engine.lake.tables import Lake, change_table_schema
 from engine.model.lsn import Lsn
@@ -334,6 +334,24 @@ def test_two_writers_do_not_write_a_row_twice(spark: SparkSession, publisher: Pu
     assert other.append([append_of(lake, INSTANCE, HISTORY[:6])]) == 4
     assert publisher.append([append_of(lake, INSTANCE, HISTORY[2:8])]) == 2
     assert other.append([append_of(lake, INSTANCE, HISTORY[8:])]) == 4
+    assert rows_of(spark, path) == append_of(lake, INSTANCE, HISTORY).rows.to_pylist()
+
+
+def test_what_another_process_has_appended_is_known_once_the_old_is_forgotten(
+    spark: SparkSession, publisher: Publisher, lake: Lake
+) -> None:
+    """An agent that slept, and has the lease again. deltalake writes: Delta in this JVM is not told of it."""
+    path = created(publisher, lake)
+    publisher.append([append_of(lake, INSTANCE, HISTORY[:2])])
+    reached = [Transaction(COMMIT_APP_ID, 5), Transaction(COMMAND_APP_ID, 4)]
+    write_deltalake(
+        path,
+        append_of(lake, INSTANCE, HISTORY[2:4]).rows,
+        mode="append",
+        commit_properties=CommitProperties(app_transactions=reached),
+    )
+    publisher.forget(lake.folders("shop")[0])
+    assert publisher.append([append_of(lake, INSTANCE, HISTORY)]) == 8
     assert rows_of(spark, path) == append_of(lake, INSTANCE, HISTORY).rows.to_pylist()
 
 
