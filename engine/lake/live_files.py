@@ -74,10 +74,13 @@ class LiveFiles:
             return _opened(path, version)
         with self._lock:
             known = self._known.get(path)
+            if known is not None:
+                self._known.move_to_end(path)
         followed = None if known is None else _followed(folder, *known, version)
         if followed is None:
             followed = _opened(path, version)
-        self._remember(path, folder, followed)
+        if known is None or followed is not known[1]:
+            self._remember(path, folder, followed)
         return followed
 
     def _remember(self, path: str, folder: Path, found: TableVersion) -> None:
@@ -91,7 +94,6 @@ class LiveFiles:
                 or known[0] != _identity(folder, known[1].version)
             ):
                 self._known[path] = identity, found
-            if path in self._known:
                 self._known.move_to_end(path)
             count = sum(len(table.files) for _, table in self._known.values())
             while count > self._most_files and len(self._known) > 1:

@@ -19,7 +19,7 @@ from tests.agent.conftest import SECONDS, RunningAgent, until, until_state
 from tests.capture.conftest import DATABASE, Workbench, workbenches
 from tests.capture.replayed import check
 from tests.conftest import databases
-from tests.faults.own_disk import OwnDisk, OwnDiskRefusedError
+from tests.faults.own_disk import OwnDisk, own_disk
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
@@ -38,12 +38,8 @@ def folder(tmp_path: Path) -> Path:
 def disk(folder: Path) -> Iterator[OwnDisk]:
     """A file system of that server's own. Asked for before the server is."""
     folder.parent.mkdir(0o755)
-    try:
-        disk = OwnDisk(folder.parent, MEGABYTES)
-    except OwnDiskRefusedError as error:
-        pytest.skip(f"no file system of its own: {error}")
-    yield disk
-    disk.close()
+    with own_disk(folder.parent, MEGABYTES) as disk:
+        yield disk
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.capture.conftest import DATABASE, Workbench, workbenches
 from tests.capture.replayed import check
 from tests.conftest import databases
 from tests.faults.killing import kill_server
-from tests.faults.own_disk import OwnDisk, OwnDiskRefusedError
+from tests.faults.own_disk import OwnDisk, own_disk
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
@@ -53,12 +53,8 @@ def folder(tmp_path: Path) -> Path:
 def disk(folder: Path) -> Iterator[OwnDisk]:
     """A file system of the server's own. Asked for before the server is."""
     folder.parent.mkdir(0o755)
-    try:
-        disk = OwnDisk(folder.parent, SERVER_MEGABYTES)
-    except OwnDiskRefusedError as error:
-        pytest.skip(f"no file system of its own: {error}")
-    yield disk
-    disk.close()
+    with own_disk(folder.parent, SERVER_MEGABYTES) as disk:
+        yield disk
 
 
 @pytest.fixture

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 MEGABYTES = 96
 
@@ -58,3 +62,16 @@ class OwnDisk:
             raise OwnDiskRefusedError(str(error)) from error
         except subprocess.CalledProcessError as error:
             raise OwnDiskRefusedError(error.stderr) from error
+
+
+@contextmanager
+def own_disk(folder: Path, megabytes: int = MEGABYTES) -> Iterator[OwnDisk]:
+    """While it is open, a folder is a file system of its own; skips where none may be mounted."""
+    try:
+        disk = OwnDisk(folder, megabytes)
+    except OwnDiskRefusedError as error:
+        pytest.skip(f"no file system of its own: {error}")
+    try:
+        yield disk
+    finally:
+        disk.close()

@@ -16,7 +16,7 @@ from engine.errors import CollectionFailed
 from engine.model.job import JobRun, JobState, RunOutcome
 from engine.runtime.embedded_postgres import EmbeddedPostgres
 from tests.faults.agent_home import AGENT_SECONDS, DATABASE, AgentHome
-from tests.faults.own_disk import OwnDisk, OwnDiskRefusedError
+from tests.faults.own_disk import own_disk
 from tests.faults.source_replay import SourceReplay
 from tests.faults.write_load import SCHEMA, TABLES, WriteLoad
 
@@ -115,11 +115,7 @@ def test_the_control_database_is_away(home):
 
 def test_the_lake_is_full_and_then_read_only(closing, home):
     """Where no file system can be mounted, `test_a_lake_that_takes_nothing_…` of the agent stands for it."""
-    try:
-        disk = OwnDisk(home.lake_folder)
-    except OwnDiskRefusedError as error:
-        pytest.skip(f"no file system of its own: {error}")
-    closing.callback(disk.close)
+    disk = closing.enter_context(own_disk(home.lake_folder))
     replay, load = begin(home)
     load.start()
     for breaks, mends in ((disk.fill, disk.empty), (disk.make_read_only, disk.make_writable)):

@@ -290,8 +290,8 @@ class PostgresLog:
             if self._slot_at is not None:  # before: the answer may be lost on its way
                 self._slot_at = max(self._slot_at, target)
             slot.advance(target)
-            if position - self._restart_cared_for > RESTART_LAG and slot.let_restart_follow():
-                self._restart_cared_for = position
+            if position - self._restart_cared_for > RESTART_LAG:
+                self._restart_cared_for = slot.let_restart_follow()
         self._commits = {commit for commit in self._commits if commit > position}
         self._rows_unconfirmed = 0
 

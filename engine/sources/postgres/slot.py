@@ -257,22 +257,26 @@ class Slot:
             {"upto": position_text(upto), "slot": self._name.slot},
         )
 
-    def let_restart_follow(self) -> bool:
+    def let_restart_follow(self) -> int:
         """Writes a word into the log from which decoding can begin, where the slot lags far behind it.
 
         Each peek decodes from the last such word before the confirmed position; the server itself writes
-        one every 15 seconds. False where it does not lag so far. Nothing is done where the role may not, or
-        before PostgreSQL 16. A transaction that stays open holds the place back all the same.
+        one every 15 seconds. Nothing is written where the role may not, or before PostgreSQL 16. A
+        transaction that stays open holds the place back all the same. Returns the position up to which
+        that has been seen to.
         """
+        row = self._connection.execute(
+            "SELECT (restart_lsn - '0/0')::bigint, (confirmed_flush_lsn - '0/0')::bigint "
+            "FROM pg_replication_slots WHERE slot_name = %s",
+            [self._name.slot],
+        ).fetchone()
+        restart, confirmed = row or (0, 0)
+        if confirmed - restart <= RESTART_LAG:
+            return int(restart)
         allowed = self._connection.execute(
             "SELECT has_function_privilege(p.oid, 'EXECUTE') FROM pg_proc p "
             "WHERE p.proname = 'pg_log_standby_snapshot' AND p.pronamespace = 'pg_catalog'::regnamespace"
         ).fetchone()
-        if allowed is None or not allowed[0]:
-            return True
-        written = self._connection.execute(
-            "SELECT pg_log_standby_snapshot() FROM pg_replication_slots WHERE slot_name = %s "
-            "AND pg_wal_lsn_diff(confirmed_flush_lsn, restart_lsn) > %s",
-            [self._name.slot, RESTART_LAG],
-        )
-        return written.rowcount > 0
+        if allowed is not None and allowed[0]:
+            self._connection.execute("SELECT pg_log_standby_snapshot()")
+        return int(confirmed)
