@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.queries import ROWS_A_COMMIT, Table, append_of, made, spark_session
 from engine.lake.deletion import delete_below
-from engine.lake.delta_log import DeltaTables
 from engine.lake.file_deletion import FileDeletion
+from engine.lake.file_tables import FileTables
 from engine.lake.publisher import Publisher
 from engine.lake.sql_text import delta_table, quoted
 from engine.lake.tables import Lake
@@ -47,7 +47,7 @@ def _ratio(spark: SparkSession, table: Table, folder: Path, runs: int) -> float:
     """Prints and returns how many times as long the ``DELETE`` takes; both leave the same count of rows."""
     # Not at the end of a file: the rows of one are parted.
     watermark = Lsn.at(table.rows // 10 * 9 // ROWS_A_COMMIT - 7)
-    by_files = FileDeletion(DeltaTables(spark))
+    by_files = FileDeletion(FileTables())
     threshold = CleanupParameters().threshold
 
     def ours(path: str) -> None:

@@ -21,7 +21,8 @@ from pyspark.sql import SparkSession
 
 from engine.lake.compaction import Compactor
 from engine.lake.deletion import CHANGE_KEY
-from engine.lake.delta_log import COMMAND_APP_ID, COMMIT_APP_ID
+from engine.lake.file_commits import COMMAND_APP_ID, COMMIT_APP_ID
+from engine.lake.file_tables import FileTables
 from engine.lake.parquet_files import PhysicalColumn, write_files
 from engine.lake.publisher import Publisher
 from engine.lake.spark import build_session
@@ -51,7 +52,7 @@ def main() -> None:
         path = _made(spark, lake, instance, arguments.files)
         _measure("before", spark, lake, instance, arguments.files, arguments.runs)
         began = time.perf_counter()
-        done = Compactor(spark).compact(path, CHANGE_KEY)
+        done = Compactor(FileTables()).compact(path, CHANGE_KEY)
         print(f"compaction: {done.before:,} files to {done.after} in {time.perf_counter() - began:.1f} s")
         _measure("after", spark, lake, instance, arguments.files, arguments.runs)
     spark.stop()

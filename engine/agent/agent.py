@@ -38,7 +38,6 @@ from engine.errors import (
     UnknownDatabase,
 )
 from engine.lake.compaction import Compactor
-from engine.lake.delta_log import DeltaTables
 from engine.lake.failures import jvm_failures
 from engine.lake.file_deletion import FileDeletion
 from engine.lake.publisher import Publisher
@@ -114,12 +113,12 @@ class Agent:
                 clock,
                 crash,
                 publisher.holding,
-                FileDeletion(DeltaTables(publisher.spark)),
+                FileDeletion(publisher.files),
             ),
             Compaction(
                 control,
                 lake,
-                Compactor(publisher.spark, publisher.holding, reach=crash.reach),
+                Compactor(publisher.files, publisher.holding, reach=crash.reach),
                 settings.vacuum_after_hours,
             ),
             holder,

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from engine.collector.day_files import files_by_day
 from engine.collector.versions import BEGUN
 from engine.collector.views import PARTITIONS
-from engine.lake.delta_log import DeltaTables, FileCommit, Purpose
+from engine.lake.delta_log import DeltaTables
 from engine.lake.failures import LakeFailed, jvm_failures, lake_failures
+from engine.lake.file_commits import FileCommit, Purpose
 from engine.lake.parquet_files import local_folder
 from engine.lake.sql_text import delta_table
 from engine.lake.tables import Lake
 from engine.lake.vacuum import vacuum
 
+COMMITS_A_CHECKPOINT = 20
 KEPT_HOURS = 24
 """Nobody asks for an old version; a query that still reads one has a day."""
 _PROPERTIES = {
     "delta.deletedFileRetentionDuration": f"interval {KEPT_HOURS} hours",
     "delta.logRetentionDuration": "interval 2 days",
-    "delta.checkpointInterval": "20",
+    "delta.checkpointInterval": str(COMMITS_A_CHECKPOINT),
 }
 
 
@@ -50,7 +53,7 @@ class SnapshotTables:
             return
         path = self._lake.custom_snapshots(output_table)
         with lake_failures():
-            if rows.num_rows and local_folder(path) is not None and self._is_delta(path):
+            if rows.num_rows and self._tables.files.takes_files(path):
                 self._append_file(path, rows)
             else:
                 frame = self._spark.createDataFrame(rows).coalesce(1)
@@ -61,15 +64,15 @@ class SnapshotTables:
     def _append_file(self, path: str, rows: pa.Table) -> None:
         """The same without Spark's planning, which takes a second of processor time a table."""
         partition = {name: str(rows[name][0]) for name in PARTITIONS}
-        commit = self._tables.begin_files(path, Purpose.APPEND, partition, _BOUNDED)
+        commit = self._tables.files.begin_files(path, Purpose.APPEND, partition, _BOUNDED)
         commit.append(rows.drop_columns(list(PARTITIONS)), fsync=True)
-        _must(commit)
+        self._done(path, commit)
 
     def compact(self, output_table: str, collection_set_id: int, day: date | None = None) -> None:
         """Makes one file of a day's many; without a day, of every day's. Raises LakeFailed."""
         path = self._lake.custom_snapshots(output_table)
         with lake_failures():
-            days = files_by_day(path, collection_set_id)
+            days = files_by_day(path, collection_set_id) if self._tables.files.takes_files(path) else None
         if days is None:
             self._optimize(output_table, collection_set_id, day)
             return
@@ -79,11 +82,17 @@ class SnapshotTables:
                     self._compact_day(path, collection_set_id, each, files)
 
     def _compact_day(self, path: str, collection_set_id: int, day: date, files: Sequence[str]) -> None:
-        partition = dict(zip(PARTITIONS, (str(day), str(collection_set_id)), strict=True))
-        commit = self._tables.begin_files(path, Purpose.COMPACT, partition, _BOUNDED)
+        partition = _partition(collection_set_id, day)
+        commit = self._tables.files.begin_files(path, Purpose.COMPACT, partition, _BOUNDED)
         rows = pa.concat_tables([commit.rows(file) for file in files])
         commit.replace(files, rows, fsync=True)
-        _must(commit)
+        self._done(path, commit)
+
+    def _done(self, path: str, commit: FileCommit, deleted: int = 0) -> None:
+        if not commit.commit(fsync=True, deleted_rows=deleted) or commit.version is None:
+            raise LakeFailed("Another writer was faster.")
+        if commit.version % COMMITS_A_CHECKPOINT == 0:  # the others' are Delta's, where Spark commits
+            self._tables.checkpoint(path, COMMITS_A_CHECKPOINT)
 
     def _optimize(self, output_table: str, collection_set_id: int, day: date | None) -> None:
         which = f"collection_set_id = {collection_set_id:d}"
@@ -93,10 +102,23 @@ class SnapshotTables:
 
     def expire(self, output_table: str, collection_set_id: int, first_kept: date) -> None:
         """Deletes what a set collected before a day: whole files, nothing is rewritten. Raises LakeFailed."""
+        path = self._lake.custom_snapshots(output_table)
+        with lake_failures():
+            days = files_by_day(path, collection_set_id) if self._tables.files.takes_files(path) else None
+            if days is not None:
+                for day in sorted(day for day in days if day < first_kept):
+                    self._expire_day(path, collection_set_id, day, days[day])
+                return
         self._run(
             f"DELETE FROM {self._table(output_table)} WHERE collection_set_id = {collection_set_id:d}"
             f" AND snapshot_date < DATE'{first_kept}'"
         )
+
+    def _expire_day(self, path: str, collection_set_id: int, day: date, files: Sequence[str]) -> None:
+        rows = sum(pq.read_metadata(file).num_rows for file in files)
+        commit = self._tables.files.begin_files(path, Purpose.DELETE, _partition(collection_set_id, day))
+        commit.replace(files, commit.schema.empty_table(), fsync=True)
+        self._done(path, commit, rows)
 
     def vacuum(self, output_tables: Sequence[str]) -> None:
         """Removes files that no version of the last day has. Raises LakeFailed, OSError."""
@@ -130,9 +152,8 @@ class SnapshotTables:
             self._spark.sql(statement).collect()
 
 
-def _must(commit: FileCommit) -> None:
-    if not commit.commit(fsync=True):
-        raise LakeFailed("Another writer was faster.")
+def _partition(collection_set_id: int, day: date) -> Mapping[str, str]:
+    return dict(zip(PARTITIONS, (str(day), str(collection_set_id)), strict=True))
 
 
 def _is_delta(spark: SparkSession, path: str) -> bool:

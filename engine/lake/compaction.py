@@ -11,11 +11,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from engine.lake.delta_log import DeltaTables, FileCommit, Purpose
 from engine.lake.failures import lake_failures
-from engine.lake.parquet_files import local_folder
+from engine.lake.file_commits import FileCommit, Purpose
+from engine.lake.file_tables import FileTables
 from engine.lake.range_files import RangeFile, range_of_table
 from engine.lake.vacuum import vacuum
 from engine.model.lsn import Lsn
@@ -86,7 +85,7 @@ def _is_small(file: RangeFile, limits: Limits) -> bool:
 
 
 class Compactor:
-    """Compacts and vacuums the tables of a local lake; in the process that captures, which alone commits.
+    """Compacts and vacuums the tables of a local lake; beside whoever else commits to them.
 
     holding: keeps a table from being dropped while it is open; is_there: asked within it. reach: told of
     places where a test may kill the process.
@@ -94,13 +93,13 @@ class Compactor:
 
     def __init__(
         self,
-        spark: SparkSession,
+        tables: FileTables,
         holding: Callable[[str], AbstractContextManager[None]] = lambda path: nullcontext(),
         limits: Limits | None = None,
         reach: Callable[[str], None] = lambda place: None,
         fsync: bool = True,
     ) -> None:
-        self._tables = DeltaTables(spark)
+        self._tables = tables
         self._holding = holding
         self._limits = limits or Limits()
         self._reach = reach
@@ -119,7 +118,7 @@ class Compactor:
         it, appends go on. Where somebody else rewrites the same files the next run goes on. A lake that is
         no local folder is left as it is. Raises LakeFailed; what went before stays.
         """
-        if local_folder(path) is None:
+        if not self._tables.takes_files(path):
             return Compacted()
         before = after = 0
         while not stop() and is_there():

@@ -1,20 +1,23 @@
 """Deleting obsolete change rows, in statements of bounded size (reference/procedures.md, 4).
 
 Files that hold nothing but obsolete rows go first, in one statement that rewrites nothing. What is left
-shares files with rows that stay: those are rewritten, a bounded number of rows at a time. The process whose
-JVM commits does so by `engine.lake.file_deletion`; others send SQL, over Spark Connect as well. What Delta's
-log says is not asked of Spark: most tables of most runs have nothing obsolete, and a job would read the LSNs
-of all files to find that out.
+shares files with rows that stay: those are rewritten, a bounded number of rows at a time. In a local lake
+`engine.lake.file_deletion` does so; SQL does elsewhere, over Spark Connect as well. What Delta's log says is
+not asked of Spark: most tables of most runs have nothing obsolete, and a job would read the LSNs of all files
+to find that out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
 from engine.lake.failures import lake_failures
 from engine.lake.file_deletion import FileDeletion, files_below
+from engine.lake.file_tables import FileTables
+from engine.lake.log_entries import NoLinksError
 from engine.lake.obsolete_rows import is_obsolete
 from engine.lake.range_files import RangeFile
 from engine.lake.sql_text import delta_table, quoted
@@ -41,12 +44,14 @@ def delete_below(
     """Deletes the rows of a change table, or of another with such a ``key``, below ``watermark``.
 
     Each step is one statement and gives the number of rows that it deleted: of whole files first, then
-    at most ``threshold``. Nothing obsolete: no step. by_files: of the process that commits; None elsewhere.
-    Raises LakeFailed; what went before stays deleted.
+    at most ``threshold``. Nothing obsolete: no step. by_files: whose memory of the tables serves. Raises
+    LakeFailed; what went before stays deleted.
     """
+    by_files = by_files or FileDeletion(FileTables())
     with lake_failures():
-        if by_files is not None and (yield from by_files.steps(path, watermark, threshold, key)):
-            return
+        with suppress(NoLinksError):  # raised before the first step; capture commits as Spark does there
+            if (yield from by_files.steps(path, watermark, threshold, key)):
+                return
         yield from _delete_by_sql(spark, path, watermark, threshold, key)
 
 

@@ -1,4 +1,4 @@
-"""Obsolete rows deleted file by file, without a Spark job: for the process whose JVM commits.
+"""Obsolete rows deleted file by file, without a Spark job, from any process that reaches the lake's folder.
 
 Spark plans, reads and counts for every statement: several jobs a table, each some tenths of a second of
 processor time. Delta's log says which files hold nothing but obsolete rows; Arrow rewrites the others, each
@@ -8,22 +8,25 @@ once, whatever the threshold is.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
-from engine.lake.delta_log import DeltaTables, FileCommit, Purpose
 from engine.lake.failures import LakeFailed
+from engine.lake.file_commits import FileCommit, Purpose
+from engine.lake.file_tables import FileTables
 from engine.lake.obsolete_rows import is_obsolete
-from engine.lake.parquet_files import local_folder
-from engine.lake.range_files import RangeFile, range_by_log
+from engine.lake.range_files import RangeFile, range_by_log, range_of_table, rows_of_range
 from engine.model.lsn import Lsn
 
 
 class FileDeletion:
     """Deletes from tables of a local lake. ``fsync``: as `engine.lake.publisher.Publisher` has it."""
 
-    def __init__(self, tables: DeltaTables, fsync: bool = True) -> None:
+    def __init__(self, tables: FileTables, fsync: bool = True) -> None:
         self._tables = tables
         self._fsync = fsync
 
@@ -35,20 +38,20 @@ class FileDeletion:
         Gives the rows that each deleted. Returns False where only Spark can tell what is obsolete. Raises
         LakeFailed where another writer was faster; what the file system raises.
         """
-        if local_folder(path) is None:
+        if not self._tables.takes_files(path):
             return False
-        while files := files_below(path, key[0], watermark):
+        while _measured_below(path, key[0], watermark):
             deleted = 0
             for rows in self._round(path, watermark, threshold, key):
                 deleted += rows
                 yield rows
             if not deleted:
                 break
-        return files is not None
+        return True
 
     def _round(self, path: str, watermark: Lsn, most: int, key: Sequence[str]) -> Iterator[int]:
         commit = self._tables.begin_files(path, Purpose.DELETE)
-        files = files_below(path, key[0], watermark, commit.read_version) or []
+        files = _measured_below(path, key[0], watermark, commit.read_version)
         whole = [file for file in files if is_obsolete(file, watermark)]
         if whole:
             yield self._without(commit, [file.path for file in whole], sum(file.rows for file in whole))
@@ -99,6 +102,27 @@ class FileDeletion:
             if deleted == most:
                 break
         return deleted
+
+
+def _measured_below(
+    path: str, position: str, watermark: Lsn, version: int | None = None
+) -> Sequence[RangeFile]:
+    """As `files_below`, with bounds that were looked up in the file where the log does not tell them."""
+    if (files := files_below(path, position, watermark, version)) is not None:
+        return files
+    found = range_of_table(path, position, Lsn.ZERO, watermark.previous(), version)
+    columns = StructType.fromJson({"type": "struct", "fields": list(found.fields)})
+    schema = to_arrow_schema(columns, timezone="UTC")
+    measured = (_measured(file, schema, position) for file in found.files)
+    return [file for file in measured if file.rows and file.least < str(watermark)]
+
+
+def _measured(file: RangeFile, schema: pa.Schema, position: str) -> RangeFile:
+    if file.rows and file.least and file.most:
+        return file
+    batches = rows_of_range(file, schema, position, Lsn.ZERO, Lsn.MAX, [position])
+    texts = [text for batch in batches for text in batch[position].to_pylist()]
+    return replace(file, rows=len(texts), least=min(texts, default=""), most=max(texts, default=None))
 
 
 def files_below(

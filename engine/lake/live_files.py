@@ -17,15 +17,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from engine.lake.log_entries import Action, actions_of, entry_file
+from engine.lake.log_entries import Action, EntryIdentity, actions_of, alters, entry_identity
 from engine.lake.parquet_files import local_folder
+from engine.lake.table_head import MOST_ENTRIES
 from engine.lake.table_name import readable_name
 
-MOST_ENTRIES = 500
-"""Log entries that are followed at most: from there on the last checkpoint is nearer."""
 MOST_FILES = 20_000
 """Files that are remembered of all tables together, about: some 20 MB. The last table is, whatever it has."""
-_Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class LiveFiles:
 
     def __init__(self, most_files: int = MOST_FILES) -> None:
         self._most_files = most_files
-        self._known: OrderedDict[str, tuple[_Identity, TableVersion]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[EntryIdentity, TableVersion]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, path: str, version: int | None = None) -> TableVersion:
@@ -85,13 +83,13 @@ class LiveFiles:
 
     def _remember(self, path: str, folder: Path, found: TableVersion) -> None:
         """Keeps the newer of what is known and what was found, and forgets tables not asked for lately."""
-        identity = _identity(folder, found.version)
+        identity = entry_identity(folder, found.version)
         with self._lock:
             known = self._known.get(path)
             if identity is not None and (
                 known is None
                 or known[1].version <= found.version
-                or known[0] != _identity(folder, known[1].version)
+                or known[0] != entry_identity(folder, known[1].version)
             ):
                 self._known[path] = identity, found
                 self._known.move_to_end(path)
@@ -114,7 +112,7 @@ def live_files(path: str, version: int | None = None) -> TableVersion:
 
 
 def _followed(
-    folder: Path, identity: _Identity, known: TableVersion, upto: int | None
+    folder: Path, identity: EntryIdentity, known: TableVersion, upto: int | None
 ) -> TableVersion | None:
     """The version ``upto``, or the newest, from one that is known; None where the log has to be opened."""
     if upto is not None and not 0 <= upto - known.version <= MOST_ENTRIES:
@@ -128,18 +126,14 @@ def _followed(
         except ValueError:  # an entry in parts, as a power cut may leave it: deltalake has the words for it
             return None
         number += 1
-        if number - known.version > MOST_ENTRIES or any(map(_alters, actions)):
+        if number - known.version > MOST_ENTRIES or any(map(alters, actions)):
             return None
         _apply(actions, files)
     # Entries go oldest first: while this one is there, the one after the last was not yet, not no more. And
     # a table that was dropped and made anew has another.
-    if _identity(folder, known.version) != identity or (upto is not None and number < upto):
+    if entry_identity(folder, known.version) != identity or (upto is not None and number < upto):
         return None
     return TableVersion(number, files, known.fields, known.features) if number != known.version else known
-
-
-def _alters(action: Action) -> bool:
-    return "metaData" in action or "protocol" in action
 
 
 def _apply(actions: list[Action], files: dict[str, LiveFile]) -> None:
@@ -184,12 +178,3 @@ def _opened(path: str, version: int | None) -> TableVersion:
 
 def _told(file: Mapping[str, Any], columns: Mapping[str, str]) -> Mapping[str, Any]:
     return {column: file[name] for column, name in columns.items() if file[name] is not None}
-
-
-def _identity(folder: Path, version: int) -> _Identity | None:
-    """What tells an entry from that of another table of the same name; None where it is gone."""
-    try:
-        facts = entry_file(folder, version).stat()
-    except FileNotFoundError:
-        return None
-    return facts.st_ino, facts.st_mtime_ns

@@ -24,6 +24,9 @@ STATISTICS_COLUMNS = frozenset({"__$start_lsn", "start_lsn", "tran_end_time"})
 """Columns that range queries skip files by."""
 
 
+_PATTERN = frozenset("{}[]*?\\")
+
+
 @dataclass(frozen=True, slots=True)
 class PhysicalColumn:
     """A column's name and id in Parquet; the id is None in a table without column mapping."""
@@ -62,6 +65,11 @@ def local_folder(path: str) -> Path | None:
     if path.startswith("file:"):
         return Path("/" + path.removeprefix("file:").lstrip("/"))
     return None if urlsplit(path).scheme else Path(path)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether Spark takes a path for a pattern. Told that it is none, it reads files repeatedly."""
+    return not _PATTERN.isdisjoint(path)
 
 
 def write_files(

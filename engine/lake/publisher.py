@@ -23,6 +23,9 @@ from pyspark.sql import SparkSession
 
 from engine.lake.delta_log import DeltaTables
 
+COMMITS_A_CHECKPOINT = 100
+"""Log entries that a reader replays at most, about, when `Publisher.maintain` is called often enough."""
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class TablePosition:
@@ -76,6 +79,7 @@ class Publisher:
     ) -> None:
         self.spark = spark
         self._tables = DeltaTables(spark)
+        self.files = self._tables.files
         # Kept for good: a thread's first call to the JVM opens a connection and a thread there.
         self._pool = ThreadPoolExecutor(threads, "publisher")
         self._fsync = fsync
@@ -136,15 +140,6 @@ class Publisher:
                 self._positions[path] = known
         return known[1]
 
-    def forget(self, folder: str) -> None:
-        """Of the tables in a folder nothing is known any more: another process may have written to them.
-
-        An append that goes on from what was known before fails on the other's commit.
-        """
-        with self._lock:
-            for path in [path for path in self._positions if path.startswith(f"{folder}/")]:
-                del self._positions[path]
-
     def append(self, appends: Sequence[Append], between: Callable[[], None] = lambda: None) -> int:
         """Appends to each table what it does not have yet; the number of rows written.
 
@@ -181,21 +176,21 @@ class Publisher:
 
         Cheap when it is not due; otherwise a second or more: call it off the way of a scan.
         """
-        self._tables.checkpoint(path)
+        self._tables.checkpoint(path, COMMITS_A_CHECKPOINT)
 
     def _append(self, append: Append) -> int:
-        transaction = self._tables.begin(append.path)
+        transaction = self._tables.begin(append.path, self._through_spark)
         with self._lock:
             # Until the commit has answered nobody knows whether it is there.
             version, position = self._positions.pop(append.path, (-1, TablePosition(0, 0)))
         while version != transaction.read_version:
             # The first append here, or somebody else has committed: maybe an agent that is not dead yet.
             version, position = self._read_position(append.path)
-            transaction = self._tables.begin(append.path)
+            transaction = self._tables.begin(append.path, self._through_spark)
         new = append.after(position)
         if len(new.commits):
             position = new.last
-            transaction.add(new.rows, self._fsync, self._through_spark)
+            transaction.add(new.rows, self._fsync)
             version = transaction.commit(position.commit, position.command, self._fsync)
         with self._lock:
             self._positions[append.path] = (version, position)

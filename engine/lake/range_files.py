@@ -21,15 +21,13 @@ from deltalake.exceptions import DeltaError
 
 from engine.errors import CdcError
 from engine.lake.live_files import live_files
-from engine.lake.parquet_files import local_folder
+from engine.lake.parquet_files import is_pattern, local_folder
 from engine.model.lsn import Lsn
 
 _READ_AT_ONCE = 65_536
 """Rows of a file that are in memory at once."""
 _UNDERSTOOD = frozenset({"columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """Features of a table that do not change what its files hold, or are taken into account here."""
-_PATTERN = frozenset("{}[]*?\\")
-"""Characters that make a path a pattern. Where Spark is told that it is none, it reads files repeatedly."""
 
 
 class TableNotReadable(CdcError):  # noqa: N818 - named like the errors of engine.errors
@@ -96,7 +94,7 @@ def range_by_log(
     """As `range_of_table`; None where only Spark will do: another file system, a table with features of its
     own, an odd path, no table.
     """
-    if local_folder(path) is None or _PATTERN & set(path):
+    if local_folder(path) is None or is_pattern(path):
         return None
     try:
         return range_of_table(path, position, low, high, version)

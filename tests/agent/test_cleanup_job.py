@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from engine.errors import CleanupFailed
+from engine.lake.file_tables import FileTables
 from engine.model.job import CleanupParameters, JobState, JobType, RunOutcome
 from engine.monitoring.diagnosis import Verdict
 from tests.agent.conftest import job_of, until, until_state
@@ -68,7 +70,10 @@ def test_started_it_runs_once_beside_capture_and_says_what_it_did(aged_anew, new
     assert (finding.verdict, finding.fix) == (Verdict.ATTENTION, f"highwater cleanup start -d {DATABASE}")
 
 
-def test_a_run_is_stopped_between_two_statements_and_by_disabling_the_database(aged_anew, new_agent):
+def test_a_run_is_stopped_between_two_statements_and_by_disabling_the_database(
+    aged_anew, new_agent, monkeypatch
+):
+    let_statements_take(monkeypatch, 0.2)
     aged_anew.engine.change_job(DATABASE, "cleanup", retention=65, threshold=1)
     new_agent("test")
     until_state(aged_anew, JobState.RUNNING)
@@ -86,6 +91,17 @@ def test_a_run_is_stopped_between_two_statements_and_by_disabling_the_database(a
     assert aged_anew.engine.status().findings == ()
     aged_anew.engine.enable_db(DATABASE)
     assert aged_anew.engine.scan_errors(DATABASE) == []
+
+
+def let_statements_take(monkeypatch, seconds):
+    """As those on large tables do: a handful of rows is gone before anybody can ask for a stop."""
+    begin_files, pause = FileTables.begin_files, Event()
+
+    def begin_later(*arguments):
+        pause.wait(seconds)
+        return begin_files(*arguments)
+
+    monkeypatch.setattr(FileTables, "begin_files", begin_later)
 
 
 def start_and_wait_for_a_statement(workbench, count):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from engine.lake.compaction import Compacted, Compactor, Limits, runs
 from engine.lake.deletion import CHANGE_KEY, delete_below
-from engine.lake.delta_log import Purpose
 from engine.lake.failures import LakeFailed
+from engine.lake.file_commits import Purpose
 from engine.lake.publisher import Publisher, TablePosition
 from engine.lake.range_files import RangeFile, range_of_table, rows_of_range
 from engine.lake.tables import Lake, change_table_schema
@@ -46,7 +46,7 @@ class Table:
         self.lake = Lake(str(root))
         self.path = self.lake.change_table("shop", "dbo_t")
         self.publisher = Publisher(spark, fsync=False)
-        self.compactor = Compactor(spark, self.publisher.holding, fsync=False)
+        self.compactor = Compactor(self.publisher.files, self.publisher.holding, fsync=False)
         self.publisher.create(self.path, SCHEMA)
 
     def append(self, *commits: int, publisher: Publisher | None = None) -> None:

@@ -40,7 +40,11 @@ class Table:
             self.publisher.append([append_of(self.lake, INSTANCE, [(commit, 1, 2, (commit, "x"))])])
 
     def compact(self) -> None:
-        assert Compactor(self.spark, self.publisher.holding, fsync=False).compact(self.path, CHANGE_KEY).after
+        assert (
+            Compactor(self.publisher.files, self.publisher.holding, fsync=False)
+            .compact(self.path, CHANGE_KEY)
+            .after
+        )
 
     def delete_below(self, commit: int) -> None:
         assert sum(delete_below(self.spark, self.path, Lsn.at(commit), 100, CHANGE_KEY))

@@ -18,8 +18,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.lake import parquet_files
-from engine.lake.delta_log import COMMAND_APP_ID, COMMIT_APP_ID, ChangeTableDiffers, DeltaTables
+from engine.lake.delta_log import DeltaTables
+from engine.lake.failures import LakeFailed
+from engine.lake.file_commits import COMMAND_APP_ID, COMMIT_APP_ID
 from engine.lake.publisher import Append, Publisher, TablePosition
+from engine.lake.table_columns import ChangeTableDiffers
 from engine.lake.tables import Lake, change_table_schema
 from engine.model.lsn import Lsn
 from tests.lake.change_tables import append_of, capture_instance
@@ -126,7 +129,7 @@ def test_nothing_of_a_failed_append_is_visible_and_the_others_are_whole(
     entry = Path(bad, "_delta_log", "00000000000000000001.json")
     entry.mkdir()  # no commit can take its place
     both = [Append(path, rows.rows, rows.commits, rows.commands) for path in (bad, good)]
-    with pytest.raises(Py4JJavaError):
+    with pytest.raises(IsADirectoryError):
         publisher.append(both)
     entry.rmdir()
     assert rows_of(spark, bad) == []
@@ -281,11 +284,11 @@ def test_a_checkpoint_is_written_when_it_is_due(
     publisher.append([append_of(lake, INSTANCE, HISTORY[:1])])
     publisher.maintain(path)
     assert not list(Path(path, "_delta_log").glob("*.checkpoint*"))
-    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
+    monkeypatch.setattr("engine.lake.publisher.COMMITS_A_CHECKPOINT", 1)
     publisher.maintain(path)
     assert len(list(Path(path, "_delta_log").glob("*.checkpoint*"))) == 1
     assert Publisher(spark).position(path) == TablePosition(5, 1)
-    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 2)
+    monkeypatch.setattr("engine.lake.publisher.COMMITS_A_CHECKPOINT", 2)
     for some, checkpoints in ((2, 1), (3, 2), (4, 2), (5, 3)):
         publisher.append([append_of(lake, INSTANCE, HISTORY[:some])])
         publisher.maintain(path)
@@ -297,7 +300,7 @@ def test_a_reader_of_the_last_checkpoint_never_finds_it_empty(
     spark: SparkSession, publisher: Publisher, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Delta empties _last_checkpoint before it writes it anew: readers that had opened it failed."""
-    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
+    monkeypatch.setattr("engine.lake.publisher.COMMITS_A_CHECKPOINT", 1)
     path = created(publisher, lake)
     file = Path(path, "_delta_log", "_last_checkpoint")
     publisher.append([append_of(lake, INSTANCE, HISTORY[:4])])
@@ -337,7 +340,7 @@ def test_two_writers_do_not_write_a_row_twice(spark: SparkSession, publisher: Pu
     assert rows_of(spark, path) == append_of(lake, INSTANCE, HISTORY).rows.to_pylist()
 
 
-def test_what_another_process_has_appended_is_known_once_the_old_is_forgotten(
+def test_what_another_process_has_appended_is_known(
     spark: SparkSession, publisher: Publisher, lake: Lake
 ) -> None:
     """An agent that slept, and has the lease again. deltalake writes: Delta in this JVM is not told of it."""
@@ -350,7 +353,6 @@ def test_what_another_process_has_appended_is_known_once_the_old_is_forgotten(
         mode="append",
         commit_properties=CommitProperties(app_transactions=reached),
     )
-    publisher.forget(lake.folders("shop")[0])
     assert publisher.append([append_of(lake, INSTANCE, HISTORY)]) == 8
     assert rows_of(spark, path) == append_of(lake, INSTANCE, HISTORY).rows.to_pylist()
 
@@ -361,8 +363,12 @@ def test_of_two_commits_on_one_version_the_second_fails(
     path, tables = created(publisher, lake), DeltaTables(spark)
     first, second = tables.begin(path), tables.begin(path)
     first.commit(5, 1, fsync=False)
-    with pytest.raises((Py4JJavaError, PySparkException), match="ConcurrentTransactionException"):
+    with pytest.raises(LakeFailed, match="Another writer has appended"):
         second.commit(5, 1, fsync=False)
+    by_delta, first = tables._begin_in_jvm(path), tables.begin(path)
+    first.commit(6, 1, fsync=False)
+    with pytest.raises((Py4JJavaError, PySparkException), match="ConcurrentTransactionException"):
+        by_delta.commit(6, 1, fsync=False)
 
 
 def test_a_commit_that_moves_no_position_disturbs_nobody(
@@ -407,7 +413,7 @@ def test_any_thread_may_checkpoint_and_append(
     publisher: Publisher, lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Delta asks the calling thread for its session once a table has a checkpoint."""
-    monkeypatch.setattr("engine.lake.delta_log.COMMITS_A_CHECKPOINT", 1)
+    monkeypatch.setattr("engine.lake.publisher.COMMITS_A_CHECKPOINT", 1)
     path = created(publisher, lake)
     first, second = (append_of(lake, INSTANCE, [(commit, 1, 2, (commit, "row"))]) for commit in (5, 6))
     publisher.append([first])
