@@ -177,6 +177,7 @@ class Scan:
         """Continuity, then what the control database says now: others enable and disable meanwhile."""
         if self._identity is None:
             self._check_continuity()
+            self._publisher.forget(self._lake.folders(self._database)[0])
             self._publisher.create(self._lake.lsn_time_mapping(self._database), LSN_TIME_MAPPING_SCHEMA)
         self._told = self._source.tells_ddl()
         marks = self._control.watermarks.get(self._database)

@@ -7,6 +7,7 @@ from datetime import date
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import structlog
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
@@ -20,6 +21,8 @@ from engine.lake.parquet_files import local_folder
 from engine.lake.sql_text import delta_table
 from engine.lake.tables import Lake
 from engine.lake.vacuum import vacuum
+
+_log = structlog.get_logger(__name__)
 
 COMMITS_A_CHECKPOINT = 20
 KEPT_HOURS = 24
@@ -92,7 +95,11 @@ class SnapshotTables:
         if not commit.commit(fsync=True, deleted_rows=deleted) or commit.version is None:
             raise LakeFailed("Another writer was faster.")
         if commit.version % COMMITS_A_CHECKPOINT == 0:  # the others' are Delta's, where Spark commits
-            self._tables.checkpoint(path, COMMITS_A_CHECKPOINT)
+            try:
+                with jvm_failures():
+                    self._tables.checkpoint(path, COMMITS_A_CHECKPOINT)
+            except (LakeFailed, OSError) as error:  # the rows are there; readers only replay more of the log
+                _log.warning("checkpoint not written", path=path, error=str(error))
 
     def _optimize(self, output_table: str, collection_set_id: int, day: date | None) -> None:
         which = f"collection_set_id = {collection_set_id:d}"

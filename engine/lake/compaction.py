@@ -118,8 +118,9 @@ class Compactor:
         it, appends go on. Where somebody else rewrites the same files the next run goes on. A lake that is
         no local folder is left as it is. Raises LakeFailed; what went before stays.
         """
-        if not self._tables.takes_files(path):
-            return Compacted()
+        with lake_failures():
+            if not self._tables.takes_files(path):
+                return Compacted()
         before = after = 0
         while not stop() and is_there():
             with lake_failures():

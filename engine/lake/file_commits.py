@@ -21,8 +21,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from engine.lake.failures import LakeFailed
+from engine.lake.live_files import live_files
 from engine.lake.log_entries import Action, alters
-from engine.lake.parquet_files import STATISTICS_COLUMNS, write_files
+from engine.lake.parquet_files import STATISTICS_COLUMNS, local_folder, write_files
 from engine.lake.table_columns import check_columns, physical_columns
 from engine.lake.table_head import TableHead, add_entry
 
@@ -129,7 +130,7 @@ class FileCommit:
     def rows(self, file: str) -> pa.Table:
         """The rows of one of the table's files."""
         # Spark's files may have times in twelve bytes, of which Arrow would make nanoseconds.
-        with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as parquet:
+        with pq.ParquetFile(local_folder(file), coerce_int96_timestamp_unit="us") as parquet:
             # Spark writes the columns of the partition into them too, though nobody reads these.
             rows = parquet.read([column.name for column in self._columns.values()])
             return rows.rename_columns(self.schema.names).cast(self.schema)
@@ -142,14 +143,17 @@ class FileCommit:
     def replace(self, files: Sequence[str], rows: pa.Table, fsync: bool) -> Sequence[str]:
         """Writes ``rows``, which are those of ``files`` that stay, into new files; without rows into none.
 
-        The new files' paths.
+        The new files' paths. Raises LakeFailed where another writer has taken one of ``files`` already.
         """
+        gone = [self._removed(local_folder(file) or Path(file)) for file in files]
+        live = live_files(str(self._folder), self.read_version).files if files else {}
+        if any(removed["path"] not in live for removed in gone):
+            raise LakeFailed("Another writer was faster with these files.")
         is_change = self._purpose is not Purpose.COMPACT
         added = write_files(self._folder, rows, self._columns, fsync, self._statistics)
         self.written += len(added)
         self._actions += [file.action(is_change, self._partition) for file in added]
-        for file in files:
-            removed = self._removed(Path(file))
+        for removed in gone:
             self._gone.add(removed["path"])
             self._actions.append(json.dumps({"remove": removed}))
         return [str(self._folder / each.name) for each in added]

@@ -46,11 +46,11 @@ class FileTables:
         self._heads.pop(path, None)
 
     def _keep(self, path: str, head: TableHead | None) -> TableHead | None:
-        if head is None or not head.by_files:
+        if head is None:
             self._heads.pop(path, None)
             return None
         self._heads[path] = head
-        return head
+        return head if head.by_files else None
 
     def begin(self, path: str) -> PositionCommit | None:
         """An append of changes on the newest version; None where it is Spark's."""
@@ -80,7 +80,7 @@ class FileTables:
         head, folder = self.head(path), local_folder(path)
         if head is None or folder is None:
             raise LakeFailed(f"Files alone cannot be committed to the table at '{path}'.")
-        if purpose is Purpose.DELETE and head.configuration.get("delta.appendOnly") == "true":
+        if purpose is Purpose.DELETE and head.configuration.get("delta.appendOnly", "").lower() == "true":
             raise LakeFailed(f"Nothing can be deleted from the table at '{path}': delta.appendOnly is set.")
         put = partial(self._put, path, folder)
         return FileCommit(folder, head, put, purpose, partition or {}, statistics)

@@ -111,7 +111,7 @@ class Publisher:
         Raises ChangeTableDiffers when its columns are others, ColumnNotConverted when values do not fit.
         """
         with self.holding(path):
-            position = self.position(path)
+            _, position = self._read_position(path)  # the table's own: a lower one would double rows
             version = self._tables.alter(path, schema, position.commit, position.command)
             if version is not None:
                 with self._lock:
@@ -139,6 +139,12 @@ class Publisher:
             with self._lock:
                 self._positions[path] = known
         return known[1]
+
+    def forget(self, folder: str) -> None:
+        """Of the tables in a folder nothing is known any more: another process may have made them anew."""
+        with self._lock:
+            for path in [path for path in self._positions if path.startswith(f"{folder}/")]:
+                del self._positions[path]
 
     def append(self, appends: Sequence[Append], between: Callable[[], None] = lambda: None) -> int:
         """Appends to each table what it does not have yet; the number of rows written.

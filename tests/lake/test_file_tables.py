@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.lake.deletion import delete_below
 from engine.lake.failures import LakeFailed
 from engine.lake.file_commits import Purpose
 from engine.lake.file_deletion import FileDeletion
@@ -78,6 +79,41 @@ def test_a_table_that_was_made_anew_is_told_from_its_namesake(
     assert not late.commit(fsync=False)
     assert commit_one(tables, path, 4)
     assert positions(spark, path) == [4]
+
+
+def test_a_position_is_not_taken_for_that_of_a_namesake(
+    spark: SparkSession, publisher: Publisher, path: str
+) -> None:
+    """Another agent had the lease, and made the table anew; it is at the same version."""
+    append(publisher, path, 1, 10)
+    other = Publisher(spark, fsync=False)
+    other.drop(path)
+    other.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(other, path, 3, 2)
+    publisher.forget(str(Path(path).parent))
+    append(publisher, path, 3, 4)
+    assert positions(spark, path) == [3, 4, 5, 6]
+
+
+def test_a_file_that_another_has_rewritten_is_not_rewritten_again(
+    spark: SparkSession, publisher: Publisher, path: str
+) -> None:
+    """A cleanup elsewhere takes the file between the look at the table and the beginning of the commit."""
+    append(publisher, path, 1, 10)
+    [file] = Path(path).glob("*.parquet")
+    assert sum(delete_below(spark, path, Lsn.at(4), 10, KEY)) == 3
+    commit = FileTables().begin_files(path, Purpose.COMPACT)
+    with pytest.raises(LakeFailed, match="Another writer was faster"):
+        commit.replace([str(file)], commit.rows(str(file)), fsync=False)
+    assert positions(spark, path) == list(range(4, 11))
+
+
+def test_a_lake_may_be_named_by_a_url(spark: SparkSession, publisher: Publisher, lake_root: Path) -> None:
+    path = f"file:{lake_root}/by url"
+    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+    append(publisher, path, 1, 10)
+    assert list(delete_below(spark, path, Lsn.at(4), 2, KEY)) == [2, 1]
+    assert positions(spark, path) == list(range(4, 11))
 
 
 def test_a_table_that_is_gone_takes_nothing(path: str) -> None:
