@@ -147,8 +147,8 @@ def test_pieces_that_a_kill_left_go_with_the_next_run(spark, lake_root):
     assert left(spark, path) == [9, 10]
 
 
-def test_commits_that_meet_ask_spark_for_nothing(spark, lake_root):
-    """Where a commit finds its version taken, Delta counts the table anew, while all others wait."""
+def test_commits_that_meet_pass_each_other_unless_they_take_the_same_file(spark, lake_root):
+    """Appends and deletions pass each other; of two deletions of one file the second fails."""
     path, tables = str(lake_root / "met"), DeltaTables(spark)
     publisher = Publisher(spark, fsync=False)
     publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
@@ -171,47 +171,6 @@ def test_commits_that_meet_ask_spark_for_nothing(spark, lake_root):
     assert jobs(spark) == before
     assert not late.commit(fsync=False, deleted_rows=10), "of two that take a file the second fails"
     assert left(spark, path) == [*range(21, 31), 31, 41]
-
-
-def test_a_look_between_a_commit_and_its_counts_costs_later_commits_nothing(spark, lake_root):
-    """A commit hands on how many files the table has to the snapshot after it; a look in between does not."""
-    path, tables = str(lake_root / "looked at"), DeltaTables(spark)
-    publisher = Publisher(spark, fsync=False)
-    publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
-    append(publisher, path, 1, 10)
-    looked_at = look_too_early(spark, path)
-    before = jobs(spark)
-    append(publisher, path, 11, 10)
-    assert jobs(spark) == before
-    assert look_too_early(spark, path) == looked_at + 1
-    before = jobs(spark)
-    files = [file.path for file in files_below(path, "start_lsn", Lsn.at(15))]
-    deletion = tables.files.begin_files(path, Purpose.DELETE)
-    deletion.replace(files[:1], deletion.schema.empty_table(), fsync=False)
-    assert deletion.commit(fsync=False, deleted_rows=10)
-    append(publisher, path, 21, 10)
-    assert jobs(spark) == before
-    assert left(spark, path) == list(range(11, 31))
-    assert counted(spark, path) == 2
-
-
-def counted(spark, path: str) -> int:
-    """How many files the newest snapshot says that the table has."""
-    return int(delta_logs(spark).forTable(spark._jsparkSession, path).unsafeVolatileSnapshot().numOfFiles())
-
-
-def delta_logs(spark):
-    """What keeps a process's view of its tables."""
-    return getattr(spark._jvm.org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
-
-
-def look_too_early(spark, path: str) -> int:
-    """Looks at a table as it is between a commit and its counts; its newest version."""
-    logs, none = delta_logs(spark), getattr(spark._jvm.scala, "None$").__getattr__("MODULE$")
-    logs.invalidateCache(spark._jsparkSession, spark._jvm.org.apache.hadoop.fs.Path(path))
-    snapshot = logs.forTable(spark._jsparkSession, path).update(False, none, none)
-    assert not snapshot.checksumOpt().isDefined()
-    return int(snapshot.version())
 
 
 def test_files_of_one_transaction_go_whole_beside_one_that_has_a_later_one_too(spark, lake_root):
