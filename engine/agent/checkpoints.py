@@ -10,12 +10,9 @@ import structlog
 
 from engine.errors import CdcError, ControlUnreachable
 from engine.lake.failures import jvm_failures
-from engine.lake.publisher import Publisher
+from engine.lake.publisher import COMMITS_A_CHECKPOINT, Publisher
 
 _log = structlog.get_logger(__name__)
-
-COMMITS_A_CHECKPOINT = 100
-"""So many log entries a reader replays at most, about; a checkpoint costs as much as ten commits."""
 
 CHECKPOINTS_A_COMPACTION = 10
 """A file comes with each commit: a thousand small ones are a second's work, and as many less for a reader."""

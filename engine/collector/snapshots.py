@@ -75,7 +75,7 @@ class SnapshotTables:
         """Makes one file of a day's many; without a day, of every day's. Raises LakeFailed."""
         path = self._lake.custom_snapshots(output_table)
         with lake_failures():
-            days = files_by_day(path, collection_set_id) if self._tables.files.takes_files(path) else None
+            days = self._days(path, collection_set_id)
         if days is None:
             self._optimize(output_table, collection_set_id, day)
             return
@@ -90,6 +90,10 @@ class SnapshotTables:
         rows = pa.concat_tables([commit.rows(file) for file in files])
         commit.replace(files, rows, fsync=True)
         self._done(path, commit)
+
+    def _days(self, path: str, collection_set_id: int) -> Mapping[date, Sequence[str]] | None:
+        """A set's files by their day; None where only Spark can commit to the table."""
+        return files_by_day(path, collection_set_id) if self._tables.files.takes_files(path) else None
 
     def _done(self, path: str, commit: FileCommit, deleted: int = 0) -> None:
         if not commit.commit(fsync=True, deleted_rows=deleted) or commit.version is None:
@@ -111,7 +115,7 @@ class SnapshotTables:
         """Deletes what a set collected before a day: whole files, nothing is rewritten. Raises LakeFailed."""
         path = self._lake.custom_snapshots(output_table)
         with lake_failures():
-            days = files_by_day(path, collection_set_id) if self._tables.files.takes_files(path) else None
+            days = self._days(path, collection_set_id)
             if days is not None:
                 for day in sorted(day for day in days if day < first_kept):
                     self._expire_day(path, collection_set_id, day, days[day])

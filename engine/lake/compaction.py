@@ -124,8 +124,6 @@ class Compactor:
         before = after = 0
         while not stop() and is_there():
             with lake_failures():
-                if not self._chosen(path, order[0]):
-                    break  # most tables: Delta, in the JVM, would run a job to open each
                 commit = self._tables.begin_files(path, Purpose.COMPACT)
                 chosen = self._chosen(path, order[0], commit.read_version)
                 if not chosen:
@@ -154,7 +152,7 @@ class Compactor:
         with lake_failures():
             return vacuum(path, hours, orphans=True) or 0
 
-    def _chosen(self, path: str, position: str, version: int | None = None) -> list[Sequence[RangeFile]]:
+    def _chosen(self, path: str, position: str, version: int) -> list[Sequence[RangeFile]]:
         files = range_of_table(path, position, Lsn.ZERO, Lsn.MAX, version).files
         chosen: list[Sequence[RangeFile]] = []
         count = 0

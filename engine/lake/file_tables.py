@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 
 from engine.lake.failures import LakeFailed
-from engine.lake.file_commits import FileCommit, PositionCommit, Purpose
+from engine.lake.file_commits import FileCommit, PositionCommit, Purpose, Put
 from engine.lake.log_entries import NoLinksError, make_entry
 from engine.lake.parquet_files import STATISTICS_COLUMNS, is_pattern, local_folder
 from engine.lake.table_head import TableHead, created, followed, opened
@@ -28,8 +27,8 @@ class FileTables:
 
     def head(self, path: str) -> TableHead | None:
         """The newest version of a table; None where there is none, or where only Spark can commit to it."""
-        folder = local_folder(path)
-        if folder is None or is_pattern(path):  # of which every other reader and writer leaves it to Spark
+        folder = _folder(path)
+        if folder is None:
             return None
         known = self._heads.get(path)
         head = None if known is None else followed(folder, known)
@@ -37,8 +36,8 @@ class FileTables:
 
     def made(self, path: str) -> None:
         """A table has just been made: its columns need not be asked for."""
-        folder = local_folder(path)
-        if folder is not None and not is_pattern(path):
+        folder = _folder(path)
+        if folder is not None:
             self._keep(path, created(folder))
 
     def forget(self, path: str) -> None:
@@ -54,10 +53,10 @@ class FileTables:
 
     def begin(self, path: str) -> PositionCommit | None:
         """An append of changes on the newest version; None where it is Spark's."""
-        head, folder = self.head(path), local_folder(path)
+        head, folder = self.head(path), _folder(path)
         if head is None or folder is None:
             return None
-        return PositionCommit(path, folder, head, partial(self._put, path, folder))
+        return PositionCommit(path, folder, head, self._put(path, folder))
 
     def takes_files(self, path: str) -> bool:
         """Whether `begin_files` can commit to the table."""
@@ -77,18 +76,25 @@ class FileTables:
         bounds the log is to tell, of times and texts. Raises LakeFailed where `takes_files` says no, and
         for a deletion from a table that only takes appends.
         """
-        head, folder = self.head(path), local_folder(path)
+        head, folder = self.head(path), _folder(path)
         if head is None or folder is None:
             raise LakeFailed(f"Files alone cannot be committed to the table at '{path}'.")
         if purpose is Purpose.DELETE and head.configuration.get("delta.appendOnly", "").lower() == "true":
             raise LakeFailed(f"Nothing can be deleted from the table at '{path}': delta.appendOnly is set.")
-        put = partial(self._put, path, folder)
-        return FileCommit(folder, head, put, purpose, partition or {}, statistics)
+        return FileCommit(folder, head, self._put(path, folder), purpose, partition or {}, statistics)
 
-    def _put(self, path: str, folder: Path, version: int, text: str, fsync: bool) -> bool:
-        try:
-            return make_entry(folder, version, text, fsync)
-        except NoLinksError:
-            if self._without_links is None:
-                raise
-            return self._without_links(path, version, text, fsync)
+    def _put(self, path: str, folder: Path) -> Put:
+        def put(version: int, text: str, fsync: bool) -> bool:
+            try:
+                return make_entry(folder, version, text, fsync)
+            except NoLinksError:
+                if self._without_links is None:
+                    raise
+                return self._without_links(path, version, text, fsync)
+
+        return put
+
+
+def _folder(path: str) -> Path | None:
+    """The local table's folder; None where every other reader and writer leaves the table to Spark."""
+    return None if is_pattern(path) else local_folder(path)

@@ -24,7 +24,10 @@ from pyspark.sql import SparkSession
 from engine.lake.delta_log import DeltaTables
 
 COMMITS_A_CHECKPOINT = 100
-"""Log entries that a reader replays at most, about, when `Publisher.maintain` is called often enough."""
+"""Log entries that a reader replays at most, about, when `Publisher.maintain` is called often enough.
+
+A checkpoint costs as much as ten commits.
+"""
 
 
 @dataclass(frozen=True, order=True, slots=True)

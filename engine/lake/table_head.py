@@ -32,6 +32,7 @@ _FEATURES = frozenset(
 )
 """Features that ask nothing of whoever adds and removes whole files, unless a property puts them to use."""
 _USES = ("delta.constraints.", "delta.enableChangeDataFeed")
+"""Properties, or how their names begin, that put such a feature to use."""
 
 
 @dataclass(frozen=True, slots=True)
