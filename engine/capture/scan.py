@@ -42,6 +42,12 @@ The control database may be in the very server that is scanned: without a pause 
 write into the log that the next one reads.
 """
 
+CONFIRMATION = timedelta(seconds=1)
+"""How often, between the cycles of one session, the source hears what it may truncate; it does at its end.
+
+To move a slot on takes PostgreSQL as long as a small cycle is written: it decodes the way there.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Met:
@@ -104,6 +110,7 @@ class Scan:
         self._told_of = told
         self._looked_at: Lsn | None = None
         self._published_at: datetime | None = None
+        self._confirmed_at: datetime | None = None
         self._identity: LogIdentity | None = None
         self._told = True
         self._instances = CapturedInstances(())
@@ -217,7 +224,8 @@ class Scan:
             elif recorder.productive:
                 self._rows.number(recorder)
             self._publish(cycle, recorder, end if drained else None)
-            self._confirm(end if drained else self._checkpoint)
+            if last or self._is_due(self._confirmed_at, CONFIRMATION):
+                self._confirm(end if drained else self._checkpoint)
             if last:
                 break
         return recorder.session
@@ -377,14 +385,16 @@ class Scan:
         self._crash.reach(CrashPoint.BEFORE_CONFIRMING)
         if upto is not None:
             self._source.confirm(upto)
+            self._confirmed_at = self._clock()
 
     # Nothing to capture
 
     def _empty_scan(self, recorder: SessionRecorder, end: Lsn, woken: bool) -> ScanSession | None:
         """Notes how far the log was looked at, now and then a dummy mapping row, and counts the scan."""
-        now = self._clock()
-        if not woken and not self._is_due(now) and self._rows.skip():
+        # Where nobody waits it is written down now and then; until it is, the source has to keep its log.
+        if not woken and not self._is_due(self._published_at, IDLE_PUBLICATION) and self._rows.skip():
             return None
+        now = self._clock()
         self._rows.finish(recorder, now, end)
         self._idle_tick(end, now)
         self._scanned = end if self._scanned is None else max(self._scanned, end)
@@ -392,14 +402,13 @@ class Scan:
         self._confirm(end)
         return recorder.session
 
-    def _is_due(self, now: datetime) -> bool:
-        """Whether it is time to write down how far the log was looked at.
+    def _is_due(self, last: datetime | None, pause: timedelta) -> bool:
+        """Whether the pause since the last time is over.
 
         By this process's clock alone, and at once where that was set back: until it caught up with itself the
         source would have to keep its log.
         """
-        last = self._published_at
-        return last is None or not timedelta(0) <= now - last < IDLE_PUBLICATION
+        return last is None or not timedelta(0) <= self._clock() - last < pause
 
     def _idle_tick(self, end: Lsn, now: datetime) -> None:
         """Keeps max_lsn moving: a dummy row when nothing was captured for a while."""

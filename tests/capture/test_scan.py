@@ -161,6 +161,25 @@ def test_writes_to_other_tables_do_not_hold_the_log(workbench, t):
     assert max(row[0] for row in confirmed) >= mark
 
 
+def test_a_session_of_many_cycles_confirms_now_and_then_and_at_its_end(workbench, t):
+    for number in range(7):
+        workbench.sql(f"INSERT INTO t VALUES ({number}, 'a')")
+    reached = []
+
+    def stop() -> bool:
+        """Asked in each cycle before it is published: the fourth comes two seconds later."""
+        reached.append(workbench.engine.slot(DATABASE).confirmed)
+        workbench.clock.pass_(2 if len(reached) == 4 else 0)
+        return len(reached) == 6
+
+    workbench.scan().run(CaptureParameters(maxtrans=1, maxscans=10), stop)
+    assert [reached.index(place) for place in reached] == [0, 1, 1, 1, 4, 4], "after the first and the fourth"
+    commits = sorted({row["__$start_lsn"] for row in workbench.rows(t)})
+    confirmed = [*reached[1::3], workbench.engine.slot(DATABASE).confirmed]
+    upto = [str(Lsn.at(place.position - 1)) for place in confirmed]
+    assert upto == [commits[0], commits[3], commits[5]], "at the end all that it captured"
+
+
 def test_silence_gives_a_dummy_row_so_that_max_lsn_moves(workbench, t):
     scan = workbench.scan()
     before = workbench.control.watermarks.get(DATABASE).high
