@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from engine.lake.failures import LakeFailed
 from engine.lake.live_files import live_files
-from engine.lake.log_entries import Action, alters
+from engine.lake.log_entries import Action, LogFolder, alters
 from engine.lake.parquet_files import STATISTICS_COLUMNS, local_folder, write_files
 from engine.lake.table_columns import check_columns, physical_columns
 from engine.lake.table_head import TableHead, add_entry
@@ -32,11 +32,8 @@ COMMIT_APP_ID = "highwater.start_lsn"
 COMMAND_APP_ID = "highwater.command_id"
 """appId of the SetTransaction whose version is the last ``__$command_id`` of that commit."""
 
-Put = Callable[[int, str, bool], bool]
-"""Makes the log entry of a version from its lines; False, and nothing is done, where there is one.
-
-With True it survives a power cut.
-"""
+Put = Callable[[LogFolder, int, str, bool], bool]
+"""Makes the log entry of a version from its lines, as `LogFolder.make` does."""
 
 
 class Purpose(Enum):
@@ -187,9 +184,9 @@ class FileCommit:
         return alters(action) or action.get("remove", {}).get("path") in self._gone
 
 
-def _putting(put: Put, actions: Sequence[str], fsync: bool) -> Callable[[int], bool]:
+def _putting(put: Put, actions: Sequence[str], fsync: bool) -> Callable[[LogFolder, int], bool]:
     text = "\n".join(actions)
-    return lambda version: put(version, text, fsync)
+    return lambda log, version: put(log, version, text, fsync)
 
 
 def _commit_info(purpose: Purpose, read_version: int, metrics: Mapping[str, int]) -> str:

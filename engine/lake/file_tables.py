@@ -7,12 +7,12 @@ from pathlib import Path
 
 from engine.lake.failures import LakeFailed
 from engine.lake.file_commits import FileCommit, PositionCommit, Purpose, Put
-from engine.lake.log_entries import NoLinksError, make_entry
+from engine.lake.log_entries import LogFolder, NoLinksError
 from engine.lake.parquet_files import STATISTICS_COLUMNS, is_pattern, local_folder
 from engine.lake.table_head import TableHead, created, followed, opened
 
 PutEntry = Callable[[str, int, str, bool], bool]
-"""Makes the log entry of a table's version from its lines, as `engine.lake.log_entries.make_entry` does."""
+"""Makes the log entry of a table's version from its lines, as `LogFolder.make` does."""
 
 
 class FileTables:
@@ -56,7 +56,7 @@ class FileTables:
         head, folder = self.head(path), _folder(path)
         if head is None or folder is None:
             return None
-        return PositionCommit(path, folder, head, self._put(path, folder))
+        return PositionCommit(path, folder, head, self._put(path))
 
     def takes_files(self, path: str) -> bool:
         """Whether `begin_files` can commit to the table."""
@@ -81,12 +81,12 @@ class FileTables:
             raise LakeFailed(f"Files alone cannot be committed to the table at '{path}'.")
         if purpose is Purpose.DELETE and head.configuration.get("delta.appendOnly", "").lower() == "true":
             raise LakeFailed(f"Nothing can be deleted from the table at '{path}': delta.appendOnly is set.")
-        return FileCommit(folder, head, self._put(path, folder), purpose, partition or {}, statistics)
+        return FileCommit(folder, head, self._put(path), purpose, partition or {}, statistics)
 
-    def _put(self, path: str, folder: Path) -> Put:
-        def put(version: int, text: str, fsync: bool) -> bool:
+    def _put(self, path: str) -> Put:
+        def put(log: LogFolder, version: int, text: str, fsync: bool) -> bool:
             try:
-                return make_entry(folder, version, text, fsync)
+                return log.make(version, text, fsync)
             except NoLinksError:
                 if self._without_links is None:
                     raise

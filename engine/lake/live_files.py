@@ -17,7 +17,14 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from engine.lake.log_entries import Action, EntryIdentity, actions_of, alters, entry_identity
+from engine.lake.log_entries import (
+    Action,
+    EntryIdentity,
+    EntryNotWholeError,
+    actions_of,
+    alters,
+    entry_identity,
+)
 from engine.lake.parquet_files import local_folder
 from engine.lake.table_head import MOST_ENTRIES
 from engine.lake.table_name import readable_name
@@ -123,7 +130,7 @@ def _followed(
             actions = actions_of(folder, number + 1)
         except FileNotFoundError:
             break
-        except ValueError:  # an entry in parts, as a power cut may leave it: deltalake has the words for it
+        except EntryNotWholeError:  # deltalake has the words for it
             return None
         number += 1
         if number - known.version > MOST_ENTRIES or any(map(alters, actions)):

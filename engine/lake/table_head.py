@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,16 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql.types import StructType
 
-from engine.lake.log_entries import Action, EntryIdentity, actions_of, alters, entry_file, entry_identity
+from engine.lake.log_entries import (
+    Action,
+    EntryIdentity,
+    EntryNotWholeError,
+    LogFolder,
+    actions_of,
+    alters,
+    entry_file,
+    entry_identity,
+)
 from engine.lake.table_name import readable_name
 
 MOST_ENTRIES = 500
@@ -33,6 +43,8 @@ _FEATURES = frozenset(
 """Features that ask nothing of whoever adds and removes whole files, unless a property puts them to use."""
 _USES = ("delta.constraints.", "delta.enableChangeDataFeed")
 """Properties, or how their names begin, that put such a feature to use."""
+_COLUMN_USES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
+"""What is said of a column, or of one within it, whose values a writer has to check or to make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,7 @@ def opened(path: str, folder: Path) -> TableHead | None:
     except DeltaError:
         return None
     features, configuration = protocol.writer_features or (), metadata.configuration
-    by_files = _is_by_files(protocol.min_writer_version, features, configuration)
+    by_files = _is_by_files(protocol.min_writer_version, features, configuration, schema)
     return _head(folder, table.version(), schema, configuration, by_files)
 
 
@@ -71,12 +83,16 @@ def created(folder: Path) -> TableHead | None:
     [protocol] = [action["protocol"] for action in actions if "protocol" in action]
     schema = StructType.fromJson(json.loads(metadata["schemaString"]))
     features, configuration = protocol.get("writerFeatures", ()), metadata["configuration"]
-    by_files = _is_by_files(protocol["minWriterVersion"], features, configuration)
+    by_files = _is_by_files(protocol["minWriterVersion"], features, configuration, schema)
     return _head(folder, 0, schema, configuration, by_files)
 
 
-def _is_by_files(writer: int, features: Sequence[str], configuration: Mapping[str, str]) -> bool:
+def _is_by_files(
+    writer: int, features: Sequence[str], configuration: Mapping[str, str], schema: StructType
+) -> bool:
     if any(name.startswith(_USES) and value != "false" for name, value in configuration.items()):
+        return False
+    if any(not field.nullable or any(use in field.json() for use in _COLUMN_USES) for field in schema):
         return False
     return writer <= _BY_VERSION or (bool(features) and _FEATURES.issuperset(features))
 
@@ -99,7 +115,7 @@ def followed(folder: Path, head: TableHead) -> TableHead | None:
             version += 1
             if version - head.version > MOST_ENTRIES or any(map(alters, actions_of(folder, version))):
                 return None
-    except (FileNotFoundError, ValueError):  # gone meanwhile, or in parts, as a power cut may leave one
+    except (FileNotFoundError, EntryNotWholeError):  # gone meanwhile; deltalake has the words for the other
         return None
     # Entries go oldest first: while this one is there, the one after the last was not yet, not no more.
     if entry_identity(folder, head.version) != head.identity:
@@ -113,21 +129,23 @@ def followed(folder: Path, head: TableHead) -> TableHead | None:
 def add_entry(
     folder: Path,
     head: TableHead,
-    put: Callable[[int], bool],
+    put: Callable[[LogFolder, int], bool],
     matters: Callable[[Action], bool],
 ) -> int | None:
     """Adds an entry to the log after all that have come since ``head``; its version.
 
     put: makes the entry of a version, False where there is one. None where one of the actions that came since
-    ``matters``, or where the table is another by now: then nothing was added.
+    ``matters``, or where the table is gone or another by now: then nothing was added. Raises
+    EntryNotWholeError.
     """
     version = head.version + 1
-    while entry_identity(folder, head.version) == head.identity:
-        if not entry_file(folder, version).exists():
-            if put(version):
-                return version
-        elif any(map(matters, actions_of(folder, version))):
-            return None
-        else:
-            version += 1
+    with suppress(FileNotFoundError), LogFolder(folder) as log:
+        while log.identity(head.version) == head.identity:
+            if log.identity(version) is None:
+                if put(log, version):
+                    return version
+            elif any(map(matters, actions_of(folder, version))):
+                return None
+            else:
+                version += 1
     return None

@@ -19,7 +19,7 @@ from engine.lake.file_commits import Purpose
 from engine.lake.file_deletion import FileDeletion
 from engine.lake.file_tables import FileTables
 from engine.lake.live_files import live_files
-from engine.lake.log_entries import entry_file
+from engine.lake.log_entries import LogFolder, entry_file
 from engine.lake.publisher import Publisher
 from engine.lake.tables import LSN_TIME_MAPPING_SCHEMA
 from engine.model.lsn import Lsn
@@ -116,6 +116,37 @@ def test_a_lake_may_be_named_by_a_url(spark: SparkSession, publisher: Publisher,
     assert positions(spark, path) == list(range(4, 11))
 
 
+def test_an_entry_does_not_get_into_a_table_made_anew_in_the_last_moment(
+    spark: SparkSession, publisher: Publisher, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = FileTables()
+    assert commit_one(tables, path, 1)
+    late = tables.begin_files(path, Purpose.APPEND)
+    late.append(rows_from(9), fsync=False)
+    make = LogFolder.make
+
+    def too_late(log: LogFolder, version: int, text: str, fsync: bool) -> bool:
+        shutil.rmtree(path)
+        publisher.create(path, LSN_TIME_MAPPING_SCHEMA)
+        return make(log, version, text, fsync)
+
+    monkeypatch.setattr(LogFolder, "make", too_late)
+    assert not late.commit(fsync=False)
+    monkeypatch.undo()
+    assert [file.name for file in Path(path, "_delta_log").glob("*.json")] == [entry_file(Path(), 0).name]
+    assert commit_one(tables, path, 2)
+    assert positions(spark, path) == [2]
+
+
+@pytest.mark.parametrize("torn", ["", '{"commitInfo": {"operation"', "\x00\x00"])
+def test_an_entry_that_is_not_whole_is_named(path: str, torn: str) -> None:
+    late = FileTables().begin_files(path, Purpose.APPEND)
+    entry = entry_file(Path(path), 1)
+    entry.write_text(torn)
+    with pytest.raises(LakeFailed, match=f"The log entry '{entry}' is "):
+        late.commit(fsync=False)
+
+
 def test_a_table_that_is_gone_takes_nothing(path: str) -> None:
     tables = FileTables()
     late = tables.begin_files(path, Purpose.APPEND)
@@ -140,7 +171,7 @@ def test_without_links_entries_are_made_as_delta_makes_them(
         commit_one(FileTables(), path, 6)
 
 
-def no_links(*_: object) -> None:
+def no_links(*_: object, **__: object) -> None:
     raise OSError(errno.EPERM, "no links")
 
 
@@ -155,6 +186,17 @@ def test_a_table_with_a_feature_that_asks_for_more_is_spark_s(
     newest = sorted(Path(path, "_delta_log").glob("*.json"))[-1]
     assert "inCommitTimestamp" in newest.read_text().splitlines()[0]
     assert positions(spark, path) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "columns", ["start_lsn STRING NOT NULL", "t TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(t AS DATE))"]
+)
+def test_a_table_whose_values_a_writer_has_to_check_is_spark_s(
+    spark: SparkSession, lake_root: Path, columns: str
+) -> None:
+    path = str(lake_root / "checked")
+    spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta")
+    assert not FileTables().takes_files(path)
 
 
 @pytest.mark.parametrize(("watermark", "left"), [(3, [3, 4, 5]), (5, [5]), (9, [])])
