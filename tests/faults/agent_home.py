@@ -17,11 +17,15 @@ from urllib.parse import unquote
 import psutil
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.collector.file_history import FileHistory
 from engine.collector.ranges import HistoryRange
 from engine.engine import Engine
+from engine.lake.file_commits import Purpose
+from engine.lake.file_tables import FileTables
+from engine.lake.live_files import live_files
 from engine.lake.tables import Lake
 from engine.runtime.embedded_postgres import CONTROL_DATABASE, EmbeddedPostgres
 from engine.runtime.home import Home
@@ -174,11 +178,18 @@ class AgentHome:
     def make_older(self, minutes: int) -> str:
         """Makes the first half of what is captured so much older; the LSN where the rest begins."""
         commits = [lsn for lsn in self.mapping() if lsn <= self.high()]
-        low = commits[len(commits) // 2]
-        self.engine._spark().sql(
-            f"UPDATE delta.`{self._lake.lsn_time_mapping(DATABASE)}`"
-            f" SET tran_end_time = tran_end_time - INTERVAL {minutes} MINUTE WHERE start_lsn < '{low}'"
-        ).collect()
+        low, path = commits[len(commits) // 2], self._lake.lsn_time_mapping(DATABASE)
+        made = False
+        while not made:  # somebody else may be faster; an UPDATE of Spark's would take the place of an append
+            commit = FileTables().begin_files(path, Purpose.DELETE)
+            files = [f"{path}/{unquote(each)}" for each in live_files(path, commit.read_version).files]
+            rows = pa.concat_tables([commit.rows(file) for file in files])
+            times = rows["tran_end_time"]
+            earlier = pc.subtract(times, pa.scalar(timedelta(minutes=minutes), pa.duration("us")))
+            older = pc.if_else(pc.less(rows["start_lsn"], low), earlier, times)
+            place = rows.schema.get_field_index("tran_end_time")
+            commit.replace(files, rows.set_column(place, "tran_end_time", older), fsync=False)
+            made = commit.commit(fsync=False)
         return low
 
     def told_sessions(self) -> list[tuple[datetime, int, int]]:
