@@ -24,7 +24,7 @@ TURN_SECONDS = 1.5
 """Between the beginnings of two cleanups, and of two collections: a day has one and 288."""
 MAY_GROW = {
     "python_mib": 1.1,
-    "java_mib": 1.25,
+    "java_live_mib": 1.25,
     "threads": 1.1,
     "handles": 1.1,
     "files": 1.5,
@@ -32,6 +32,8 @@ MAY_GROW = {
     "cleanup_time": 1.5,
 }
 """By what factor the median of the last quarter may exceed that of the second; noise, not a trend."""
+MOST_JAVA_MIB = 2048 + 768
+"""What Java may have: the heap's limit (`driver_memory`), and what code, classes and threads take."""
 
 
 def main() -> int:
@@ -75,7 +77,9 @@ def _grown(samples: Sequence[Sample]) -> bool:
         ratio = _median(after, name) / _median(before, name)
         grown |= ratio > most
         print(f"{name}: {ratio:.2f} x (may be {most})")
-    return grown
+    most_java = max(each.java_mib for each in samples)
+    print(f"java_mib: {most_java:.0f} at most (may be {MOST_JAVA_MIB})")
+    return grown or most_java > MOST_JAVA_MIB
 
 
 def _median(samples: Sequence[Sample], name: str) -> float:

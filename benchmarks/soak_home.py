@@ -33,6 +33,8 @@ TICK = "dbo_tick"
 _READY_SECONDS = 300
 _AGENT_LOG = "agent.log"
 _LINES_OF_FAILURE = 200
+SAMPLES_A_COLLECTION = 5
+"""Every so many samples Java's heap is collected, to see what of it is alive."""
 _SCHEMA = """
 CREATE SCHEMA dbo;
 CREATE TABLE dbo.tick (id bigserial PRIMARY KEY, at timestamptz DEFAULT clock_timestamp());
@@ -53,7 +55,9 @@ class Sample:
     """What there is at one moment. Memory and sizes in MiB, times in seconds.
 
     files: that the newest versions of all tables refer to. on_disk: all files of the lake, logs included.
-    scan_time, cleanup_time: medians of the productive scans, and of the cleanups, since the sample before.
+    java_live_mib: what the heap has after a collection, as of the last that was asked for; java_mib grows to
+    its limit, whatever is alive. scan_time, cleanup_time: medians of the productive scans, and of the
+    cleanups, since the sample before.
     """
 
     minutes: float
@@ -63,6 +67,7 @@ class Sample:
     reads: int
     python_mib: float
     java_mib: float
+    java_live_mib: float
     threads: int
     handles: int
     files: int
@@ -146,6 +151,8 @@ class SoakHome:
         self._began = time.monotonic()
         self._seen = 0
         self._reads = 0
+        self._samples = 0
+        self._java_live_mib = 0.0
         self._cleanups = 0
         self._cleanup_times: list[float] = []
         self._failures: list[str] = []
@@ -224,6 +231,7 @@ class SoakHome:
             reads=self._reads,
             python_mib=_memory(python),
             java_mib=_memory(java),
+            java_live_mib=self._live(java),
             threads=sum(each.num_threads() for each in processes),
             handles=sum(each.num_fds() for each in processes),
             files=sum(len(DeltaTable(path).file_uris()) for path in self._tables()),
@@ -232,6 +240,13 @@ class SoakHome:
             scan_time=median(times) if times else 0.0,
             cleanup_time=median(cleanup_times) if cleanup_times else 0.0,
         )
+
+    def _live(self, java: list[psutil.Process]) -> float:
+        """Asked for at times only: the collection stops everything for a moment."""
+        if self._samples % SAMPLES_A_COLLECTION == 0:
+            self._java_live_mib = sum(_live_heap(each.pid) for each in java)
+        self._samples += 1
+        return self._java_live_mib
 
     def failures(self) -> list[str]:
         """Runs and scans that did not go well, as their rows say."""
@@ -317,6 +332,14 @@ def _until(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"not in time: {what}")
         time.sleep(0.1)
+
+
+def _live_heap(pid: int) -> float:
+    """MiB of the objects that a JVM's collection leaves; by a JDK's tool, which must be there."""
+    command = ["jcmd", str(pid), "GC.class_histogram"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # The last line: Total, objects, bytes.
+    return float(told.split()[-1]) / 2**20
 
 
 def _memory(processes: list[psutil.Process]) -> float:
