@@ -21,14 +21,13 @@ from engine.capture.crash_points import CrashPoints
 from engine.control.database import ControlDatabase
 from engine.errors import CdcError
 from engine.lake.publisher import Publisher
-from engine.lake.spark import ConnectEndpoint, build_session, jvm_is_alive
+from engine.lake.spark import ConnectEndpoint, build_session, connect_port, jvm_is_alive
 from engine.lake.tables import Lake
 from engine.model.scan_report import Told, tell_nobody
 from engine.monitoring.status import processes_of
 from engine.runtime.embedded_postgres import control_dsn
 from engine.runtime.home import Home
 from engine.runtime.jars import delta_jars
-from engine.runtime.ports import free_port
 from engine.runtime.unready import Unready
 from engine.settings import Settings
 from engine.sources.registry import Sources
@@ -63,12 +62,11 @@ def run(settings: Settings, stop: Event) -> None:
     home.prepare()
     control = ControlDatabase.open(control_dsn(settings))
     control.migrate()
-    port = free_port()
     spark = build_session(
         settings.master,
         settings.driver_memory,
         delta_jars(settings.jars),
-        ConnectEndpoint(port, home.connect_token),
+        ConnectEndpoint(0, home.connect_token),
         settings.spark_settings,
     )
     try:
@@ -86,7 +84,7 @@ def run(settings: Settings, stop: Event) -> None:
                 told=told,
             )
             served: dict[str, Any] = {} if url is None else {"metrics_url": url}
-            home.record("agent", connect_port=port, **served)
+            home.record("agent", connect_port=connect_port(), **served)
             agent.run(stop)
     finally:
         home.forget("agent")

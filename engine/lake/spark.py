@@ -51,7 +51,10 @@ _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 @dataclass(frozen=True, slots=True)
 class ConnectEndpoint:
-    """Where the agent serves its session: a port of the loopback interface, and the token to show."""
+    """Where the agent serves its session: a port of the loopback interface, and the token to show.
+
+    Port 0 to serve it where nobody else listens; `connect_port` tells it then.
+    """
 
     port: int
     token: str = field(repr=False)
@@ -80,6 +83,13 @@ def build_session(
         with _launch_environment(settings):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
     return SparkSession.builder.getOrCreate()
+
+
+def connect_port() -> int:
+    """Where this process serves its session over Connect."""
+    service = getattr(SparkContext._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+    port: int = service.__getattr__("MODULE$").localPort()
+    return port
 
 
 def jvm_is_alive() -> bool:

@@ -47,7 +47,8 @@ def _get(host: str, port: int, path: str, seconds: float) -> bytes | None:
 def free_port() -> int:
     """A port of the loopback interface that nobody listens on now.
 
-    Spark binds it seconds later: it is none of those that systems give to outgoing connections meanwhile.
+    Whoever is told of it binds it seconds later: it is none of those that systems give to outgoing
+    connections meanwhile.
     """
     free = (each for each in random.sample(_OURS, len(_OURS)) if port_is_free(each))
     return next(free)
