@@ -143,7 +143,8 @@ def _charts(read: HistoryRead) -> None:
             chart = history_chart(
                 title, unit, asked.starts, values, before, period.breaks, span, colour, name == HELD
             )
-            chart_card(f"{title} ({unit})", chart, f"h_{name}", glossary.HISTORY[name], choose)
+            heading = title if title.lower() == unit else f"{title} ({unit})"
+            chart_card(heading, chart, f"h_{name}", glossary.HISTORY[name], choose)
     gaps = [each for each in period.breaks if each.kind is BreakKind.GAP]
     chart = heat_map(read.tables, asked.starts, asked.step, gaps, span)
     clicked = partial(_click, span, asked.step)

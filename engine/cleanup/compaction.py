@@ -36,7 +36,8 @@ class Compaction:
 
     def run(self, database: str, stop: Callable[[], bool] = lambda: False) -> CompactionOutcome:
         """Compacts and vacuums table by table, until ``stop``; one that fails stops no other."""
-        compacted = written = vacuumed = 0
+        compacted = written = 0
+        vacuumed: list[int | None] = []
         failures: list[str] = []
         for path, order, is_there in self._tables(database):
             if stop():
@@ -45,17 +46,20 @@ class Compaction:
                 done = self._compactor.compact(path, order, is_there, stop)
                 compacted, written = compacted + done.before, written + done.after
                 if is_there():
-                    vacuumed += self._vacuum(path)
+                    vacuumed.append(self._vacuum(path))
             except LakeFailed as error:
                 if is_there():
                     _log.error("compaction failed", database=database, path=path, error=str(error))
                     failures.append(str(error))
-        return CompactionOutcome(compacted, written, vacuumed, stop(), tuple(failures))
+        looked = [deleted for deleted in vacuumed if deleted is not None]
+        unused = sum(looked) if looked or not vacuumed else None
+        return CompactionOutcome(compacted, written, unused, stop(), tuple(failures))
 
-    def _vacuum(self, path: str) -> int:
+    def _vacuum(self, path: str) -> int | None:
+        """Files deleted; None where it is too soon to look for any again."""
         now = time.monotonic()
         if now - self._vacuumed.get(path, -VACUUM_PAUSE) < VACUUM_PAUSE:
-            return 0
+            return None
         deleted = self._compactor.vacuum(path, self._hours)
         self._vacuumed[path] = now
         return deleted

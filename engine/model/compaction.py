@@ -12,20 +12,23 @@ from engine.model.job import RunOutcome
 class CompactionOutcome:
     """Small files that went, files in their place, and files without a reference that were deleted.
 
+    vacuumed: None where no table was looked through, as all had been a short time ago.
     stopped: told to end before it was done; failures: what a table refused, as lines of errors.
     """
 
     compacted: int = 0
     written: int = 0
-    vacuumed: int = 0
+    vacuumed: int | None = 0
     stopped: bool = False
     failures: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        words = (
-            f"{self.compacted:,} small files became {self.written:,}; {self.vacuumed:,} unused files deleted."
-        )
-        return " ".join([words, *self.failures])
+        words = f"{self.compacted:,} small files became {self.written:,};"
+        if self.vacuumed is None:
+            deleted = "unused files were looked for less than an hour ago."
+        else:
+            deleted = f"{self.vacuumed:,} unused files deleted."
+        return " ".join([words, deleted, *self.failures])
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,8 +304,8 @@ def _waits(client: Client) -> Finding:
 
 def _will_wait(client: Client, passed_at: datetime) -> Finding:
     text = (
-        f"At the pace of client '{client.name}' cleanup of {client.capture_instance} waits for it from"
-        f" {passed_at:%Y-%m-%d %H:%M:%S} UTC on."
+        f"Cleanup of {client.capture_instance} will wait for client '{client.name}' from"
+        f" {passed_at:%Y-%m-%d %H:%M:%S} UTC on, at the pace of its acknowledgements."
     )
     return Finding(Verdict.ATTENTION, f"Cleanup of {client.database}", text, None, _let_go(client))
 
