@@ -81,6 +81,20 @@ async def console_result(request: Request) -> Response:
     )
 
 
+async def download(request: Request) -> Response:
+    """A whole query's file that is ready. Its address has a token that only its tab knows."""
+    found = state.downloads().ready(request.path_params["token"])
+    if found is None or not found.file.exists():
+        return JSONResponse({"error": "This file is gone: prepare it again."}, status_code=404)
+    try:
+        await asyncio.to_thread(found.begin)
+    except CdcError as refused:
+        return JSONResponse({"error": refused.line()}, status_code=403)
+    return FileResponse(
+        found.file, media_type=found.mime, filename=found.name, headers={"Cache-Control": "no-store"}
+    )
+
+
 async def console_left(request: Request) -> Response:
     """A browser tab was closed: its console ends now, as an editor's connection does, with what was open."""
     await asyncio.to_thread(state.consoles().close, request.path_params["token"])
@@ -114,6 +128,7 @@ app = st.App(
         Route("/api/health", health),
         Route(PLOTLY_ROUTE, plotly_script),
         Route(codemirror_route(), codemirror_script),
+        Route("/api/download/{token}", download),
         Route("/api/console/{token}/{mark}/{number:int}.{form}", console_result),
         Route("/api/console/{token}/leave", console_left, methods=["POST"]),
     ],

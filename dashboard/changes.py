@@ -10,6 +10,7 @@ from typing import Any
 from dashboard import format as fmt
 from dashboard.theme import OPERATIONS, UPDATE, OperationLook
 from engine.model.change import Operation
+from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 
 START_LSN, SEQVAL, OPERATION, UPDATE_MASK = "__$start_lsn", "__$seqval", "__$operation", "__$update_mask"
@@ -17,6 +18,9 @@ COMMIT_TIME = "commit_time"
 METADATA = (START_LSN, SEQVAL, OPERATION, UPDATE_MASK, COMMIT_TIME)
 
 ARROW = " → "
+
+Place = tuple[str, str]
+"""``__$start_lsn`` and ``__$seqval`` of a change; the latter is empty for a net change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Change:
     old: Mapping[str, object] | None
     new: Mapping[str, object] | None
     changed: tuple[str, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where it is in the log: both rows of an update are at one place, as are net changes of a commit."""
+        return self.start_lsn, self.seqval or ""
 
     @property
     def is_update(self) -> bool:
@@ -81,6 +90,20 @@ class Change:
         shown = ", ".join(f"{column} {self.cell(column)}" for column in named[:limit])
         rest = len(named) - limit
         return shown + (f" … {rest} more" if rest > 0 else "")
+
+
+def place_text(place: Place) -> str:
+    """A place as an address has it."""
+    return "-".join(place)
+
+
+def place_of(text: str) -> Place | None:
+    """The place that an address has; None for what is none."""
+    start, sign, seqval = text.partition("-")
+    try:
+        return (str(Lsn.parse(start)), str(Lsn.parse(seqval))) if sign else None
+    except ValueError:
+        return None
 
 
 def changed_columns(mask: bytes | None, columns: Sequence[str]) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dashboard import format as fmt
+
+ROW_GROUP = 65_536
+"""Rows of a row group of Parquet, at least but for the last: parts of a query are smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +40,84 @@ FORMATS = (CSV, PARQUET, JSON)
 def export(table: pa.Table, wanted: ExportFormat) -> bytes:
     """The whole table as a file. Binary is ``0x…`` in CSV and JSON and stays binary in Parquet."""
     buffer = io.BytesIO()
-    if wanted is PARQUET:
-        pyarrow.parquet.write_table(table, buffer)
-    elif wanted is CSV:
-        pyarrow.csv.write_csv(_as_text(table), buffer)
-    else:
-        for line in _lines(table):
-            buffer.write(line.encode())
+    write(table.schema, [table], wanted, buffer)
     return buffer.getvalue()
+
+
+def write(
+    schema: pa.Schema,
+    parts: Iterable[pa.Table],
+    wanted: ExportFormat,
+    file: BinaryIO,
+    written: Callable[[int], None] = lambda rows: None,
+) -> int:
+    """Writes the parts, tables of ``schema``, as they come; how many rows they had.
+
+    written: called after each part with the rows so far; what it raises ends the writing.
+    """
+    rows = 0
+    with _WRITERS[wanted](schema, file) as writer:
+        for part in parts:
+            writer.add(part)
+            rows += part.num_rows
+            written(rows)
+    return rows
+
+
+class _Csv:
+    def __init__(self, schema: pa.Schema, file: BinaryIO) -> None:
+        self._writer = pyarrow.csv.CSVWriter(file, _as_text(schema.empty_table()).schema)
+
+    def __enter__(self) -> _Csv:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._writer.close()
+
+    def add(self, part: pa.Table) -> None:
+        self._writer.write_table(_as_text(part))
+
+
+class _Parquet:
+    def __init__(self, schema: pa.Schema, file: BinaryIO) -> None:
+        self._writer = pyarrow.parquet.ParquetWriter(file, schema)
+        self._waiting: list[pa.Table] = []
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def __exit__(self, kind: object, *_error: object) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()
+
+    def add(self, part: pa.Table) -> None:
+        self._waiting.append(part)
+        if sum(each.num_rows for each in self._waiting) >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.concat_tables(self._waiting))
+            self._waiting.clear()
+
+
+class _Json:
+    def __init__(self, _schema: pa.Schema, file: BinaryIO) -> None:
+        self._file = file
+
+    def __enter__(self) -> _Json:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def add(self, part: pa.Table) -> None:
+        for line in _lines(part):
+            self._file.write(line.encode())
+
+
+_WRITERS: dict[ExportFormat, Any] = {CSV: _Csv, PARQUET: _Parquet, JSON: _Json}
 
 
 def _as_text(table: pa.Table) -> pa.Table:

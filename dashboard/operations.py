@@ -117,17 +117,18 @@ class Operation:
     def table(self, frame: Any) -> Any:
         """A Spark DataFrame as an Arrow table; interruptible, with its tasks as progress."""
         self.check()
-        with self._watched(frame.sparkSession):
+        with self.watching(frame.sparkSession):
             return frame.toArrow()
 
     def count(self, frame: Any) -> int:
         """How many rows a Spark DataFrame has; interruptible."""
         self.check()
-        with self._watched(frame.sparkSession):
+        with self.watching(frame.sparkSession):
             return int(frame.count())
 
     @contextmanager
-    def _watched(self, spark: Any) -> Iterator[None]:
+    def watching(self, spark: Any) -> Iterator[None]:
+        """Within it `cancel` interrupts what this thread runs in Spark, and its tasks are the progress."""
         thread = threading.get_ident()
 
         def report(stages: Any, **_rest: Any) -> None:

@@ -6,14 +6,17 @@ Filters and order are Spark expressions on the DataFrame the engine returns; not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from dashboard.changes import COMMIT_TIME, Change, fold, page_of
-from dashboard.operations import ROW_CAP
+import pyarrow as pa
+
+from dashboard.changes import COMMIT_TIME, Change, Place, fold, page_of
+from dashboard.downloads import Rows
 from dashboard.operations import Operation as Work
 from dashboard.ranges import End
 from engine.engine import Engine
@@ -25,7 +28,9 @@ from engine.model.scan_session import ScanSession
 PAGE = 200
 LATEST = 12
 AT_ONCE = 1000
-"""Rows read straight from the files of a table, at most."""
+"""Rows read straight from the files of a table for a page, at most."""
+WHOLE_AT_ONCE = 50_000
+"""Rows of a whole result that are held in memory; more of them pass through it part by part."""
 _INSTANCE, _VALUES = "capture_instance", "captured_values"
 
 
@@ -146,11 +151,15 @@ def _newest_first(frame: Any, net: bool) -> Any:
     return frame.orderBy(*order, ascending=[False] * len(order))
 
 
-def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> ChangePage:
-    """Page ``number`` (from 0), newest first, with commit times."""
+def read_page(
+    engine: Engine, query: ChangeQuery, number: int, work: Work, wanted: Place | None = None
+) -> ChangePage:
+    """Page ``number`` (from 0), newest first, with commit times; the one that has ``wanted``, if given."""
     work.step("finding the range")
     from_lsn, to_lsn = resolve(engine, query)
     work.step("reading changes")
+    if wanted is not None:
+        number = _page_of(engine, query, from_lsn, to_lsn, wanted, work)
     if (newest := _from_files(engine, query, from_lsn, to_lsn, (number + 1) * PAGE + 1)) is not None:
         shown = newest[number * PAGE :]
         changes = fold(page_of(shown, PAGE), query.instance.capture_instance, query.instance.column_names)
@@ -161,6 +170,22 @@ def read_page(engine: Engine, query: ChangeQuery, number: int, work: Work) -> Ch
     _add_commit_times(engine, query.database, shown, work)
     changes = fold(shown, query.instance.capture_instance, query.instance.column_names)
     return ChangePage(tuple(changes), from_lsn, to_lsn, number, len(rows) > PAGE)
+
+
+def _page_of(
+    engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: Place, work: Work
+) -> int:
+    """The number of the page that has the change, if the result has it at all."""
+    newest = _from_files(engine, query, from_lsn, to_lsn, AT_ONCE)
+    if newest is not None and (len(newest) < AT_ONCE or _place(newest[-1])[:2] <= wanted):
+        newer = sum(_place(row)[:2] > wanted for row in newest)
+    else:
+        start, seqval = map(literal, wanted)
+        later = f"`{START_LSN}` = {start} AND `{SEQVAL}` > {seqval}"
+        condition = f"`{START_LSN}` > {start}" + ("" if query.net else f" OR {later}")
+        newer = work.count(result(engine, query, from_lsn, to_lsn).filter(condition))
+    last = newer if query.last is None else min(newer, query.last - 1)
+    return last // PAGE
 
 
 def _from_files(
@@ -191,18 +216,23 @@ def _table_from_files(
     return None if tables is None else tables.get(name_)
 
 
-def whole(engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn) -> Any:
-    """The whole result as an Arrow table in the function's columns and, but for ``last``, its order."""
+def whole(engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, work: Work) -> Rows:
+    """The whole result, however large, in the function's columns and, but for ``last``, its order."""
     columns = [START_LSN, SEQVAL, OPERATION, UPDATE_MASK, *query.instance.column_names]
-    table = None
     if query.row_filter_option == "all update old":
-        wanted = query.last or ROW_CAP
-        table = _table_from_files(engine, query, from_lsn, to_lsn, wanted)
+        table = _table_from_files(engine, query, from_lsn, to_lsn, query.last or WHOLE_AT_ONCE)
         if table is not None and query.last:
             table = table.slice(max(0, table.num_rows - query.last))
-    if table is not None:
-        return table.select(columns)
-    return result(engine, query, from_lsn, to_lsn).limit(ROW_CAP).toArrow()
+        if table is not None and (query.last or table.num_rows < WHOLE_AT_ONCE):
+            table = table.select(columns)
+            return table.schema, (part for part in [table])
+    stream = engine.row_stream(result(engine, query, from_lsn, to_lsn))
+    return stream.schema, _interruptible(engine, stream.parts, work)
+
+
+def _interruptible(engine: Engine, parts: Generator[pa.Table], work: Work) -> Generator[pa.Table]:
+    with closing(parts), work.watching(engine.spark_session()):
+        yield from parts
 
 
 def count(engine: Engine, query: ChangeQuery, work: Work) -> int:
@@ -268,20 +298,56 @@ def _place(row: dict[str, Any]) -> tuple[str, str, int]:
     return str(row[START_LSN]), str(row[SEQVAL]), int(row[OPERATION])
 
 
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What a transaction changed, over all instances, in engine order.
+
+    changes: its last AT_ONCE at most. counts: of all its changes by capture instance, where there are more.
+    """
+
+    changes: tuple[Change, ...]
+    counts: Mapping[str, int]
+
+
 def read_transaction(
     engine: Engine, instances: Sequence[CaptureInstance], commit: Lsn, work: Work
-) -> tuple[Change, ...]:
-    """Everything one transaction changed, over all instances, in engine order; its last PAGE changes."""
-    tables = engine.newest_changes(instances[0].database, PAGE, since=commit, upto=commit)
+) -> Transaction:
+    """Everything one transaction changed."""
+    work.step("reading the transaction")
+    instances = readable(engine, instances)
+    tables = engine.newest_changes(instances[0].database, 2 * AT_ONCE + 2, since=commit, upto=commit)
     if tables is not None:
-        return _of_all(instances, tables, PAGE)[:PAGE][::-1]
-    return _across(engine, readable(engine, instances), commit, commit, PAGE, work)[::-1]
+        changes = _of_all(instances, tables, 2 * AT_ONCE + 2)
+    else:
+        changes = _across(engine, instances, commit, commit, 2 * AT_ONCE + 2, work)
+    counts = {} if len(changes) <= AT_ONCE else _counts(engine, instances, commit, work)
+    return Transaction(changes[:AT_ONCE][::-1], counts)
 
 
-def read_row(
-    engine: Engine, instance: CaptureInstance, key: Mapping[str, object], work: Work
-) -> tuple[Change, ...]:
-    """All that the validity interval has of one row, newest first; at most PAGE changes.
+def _counts(engine: Engine, instances: Sequence[CaptureInstance], commit: Lsn, work: Work) -> dict[str, int]:
+    """Changes of a transaction by capture instance, in one Spark job; an update counts once."""
+    work.step("counting its changes")
+    frames = [
+        engine.get_all_changes(each.database, each.capture_instance, commit, commit, "all").selectExpr(
+            f"{literal(each.capture_instance)} AS {_INSTANCE}"
+        )
+        for each in instances
+        if each.start_lsn is not None and each.start_lsn <= commit
+    ]
+    counted = reduce(lambda one, other: one.union(other), frames).groupBy(_INSTANCE).count()
+    return {str(row[_INSTANCE]): int(row["count"]) for row in work.rows(counted)}
+
+
+@dataclass(frozen=True, slots=True)
+class RowHistory:
+    """What the validity interval has of one row, newest first; ``has_more`` than the PAGE rows read."""
+
+    changes: tuple[Change, ...]
+    has_more: bool
+
+
+def read_row(engine: Engine, instance: CaptureInstance, key: Mapping[str, object], work: Work) -> RowHistory:
+    """All that the validity interval has of one row, as far as a page shows.
 
     key: its values of the columns that identify rows, as a change has them.
     """
@@ -292,7 +358,8 @@ def read_row(
     times = engine.map_lsns_to_times(database, {Lsn.parse(row[START_LSN]) for row in rows})
     for row in rows:
         row[COMMIT_TIME] = _utc(times.get(Lsn.parse(row[START_LSN])))
-    return tuple(fold(rows, name_, instance.column_names))
+    changes = tuple(fold(rows, name_, instance.column_names))
+    return RowHistory(changes, table.num_rows > PAGE)
 
 
 def readable(engine: Engine, instances: Sequence[CaptureInstance]) -> list[CaptureInstance]:

@@ -19,6 +19,7 @@ from dashboard.components.range_picker import RangePicker
 from dashboard.console import TabConsole
 from dashboard.consoles import Consoles
 from dashboard.dialogs import follow_dialog
+from dashboard.downloads import Downloads
 from dashboard.format import Zone, zone_info
 from dashboard.identity import connection_of_tab, who
 from dashboard.operations import Operations, OwnOperations
@@ -116,6 +117,12 @@ def operations() -> OwnOperations:
 def consoles() -> Consoles:
     """The T-SQL consoles that are open."""
     return Consoles()
+
+
+@st.cache_resource(show_spinner=False)
+def downloads() -> Downloads:
+    """Files that tabs asked for."""
+    return Downloads()
 
 
 @st.cache_resource(show_spinner=False)

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from engine.query.change_files import ChangeFiles
+    from engine.query.row_stream import RowStream
     from engine.query.table_as_of import TableAsOf
     from engine.tsql.script_session import ScriptSession
     from engine.tsql.sink import Sink
@@ -721,6 +722,12 @@ class Engine:
     def results_folder(self) -> Path | None:
         """Through which large results of SQL pass; None where the lake is in no local folder."""
         return local_folder(self._lake.results)
+
+    def row_stream(self, frame: DataFrame) -> RowStream:
+        """The rows of one of these DataFrames part by part: however many, few of them are in memory."""
+        from engine.query.row_stream import row_stream  # imports pyspark
+
+        return row_stream(frame, self.results_folder())
 
     def sql_session(self, database: str) -> SqlSession:
         """A session with SQL at a source, in the source's own dialect. Nothing is connected yet.

@@ -1186,3 +1186,10 @@ class ExportsOff(CdcError):
 
     number, severity = 50112, 14
     shape = "Exports are switched off: an admin can switch them on, on the page Settings."
+
+
+class DownloadTooLarge(CdcError):
+    """A file for a download would fill the disk on which the dashboard's server writes it."""
+
+    number, severity = 50113, 17
+    shape = "The file of this download does not fit: {0} has {1} MB left. Ask for fewer changes."

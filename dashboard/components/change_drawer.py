@@ -9,12 +9,16 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import reading, state
+from dashboard.change_links import RANGE, address, of_change, of_transaction
 from dashboard.changes import Change
 from dashboard.charts.transaction import transaction_chart
 from dashboard.components.change_table import operations_tinted
 from dashboard.components.live_plot import live_plot
 from dashboard.components.operation_box import is_answered
+from dashboard.components.problem import escaped
 from dashboard.components.table_as_of import table_as_of
+from dashboard.going import UNFILTERED
+from dashboard.reading import RowHistory, Transaction
 from dashboard.sessions import captured_at
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import table_height
@@ -42,7 +46,7 @@ def change_drawer(
         with mask:
             _mask(change, instance)
         with where:
-            _where(change)
+            _where(view, change)
         if transaction.open:
             with transaction:
                 _transaction(view, change)
@@ -103,7 +107,7 @@ def _mask(change: Change, instance: CaptureInstance) -> None:
         st.caption("Inserts and deletes have all bits set by rule.")
 
 
-def _where(change: Change) -> None:
+def _where(view: DatabaseView, change: Change) -> None:
     now = state.now()
     st.markdown(f"Committed {fmt.moment_and_age(change.commit_time, now)}")
     st.markdown("Commit LSN `__$start_lsn`")
@@ -111,6 +115,12 @@ def _where(change: Change) -> None:
     if change.seqval:
         st.markdown("Sequence `__$seqval`")
         st.code(change.seqval, language=None)
+        st.markdown("Link to this change")
+        st.code(_link(of_change(change, view.name)), language=None, wrap_lines=True)
+
+
+def _link(parameters: Mapping[str, object]) -> str:
+    return address(st.context.url or "", parameters)
 
 
 def _transaction(view: DatabaseView, change: Change) -> None:
@@ -125,7 +135,7 @@ def _transaction(view: DatabaseView, change: Change) -> None:
         )
     if is_answered(operation, "transaction"):
         _transaction_times(view, change)
-        _transaction_rows(operation.result, change)
+        _transaction_rows(view, operation.result, change)
 
 
 def _transaction_times(view: DatabaseView, change: Change) -> None:
@@ -142,14 +152,18 @@ def _transaction_times(view: DatabaseView, change: Change) -> None:
     st.caption(" → ".join(parts))
 
 
-def _transaction_rows(changes: tuple[Change, ...], shown: Change) -> None:
+def _transaction_rows(view: DatabaseView, found: Transaction, shown: Change) -> None:
+    changes = found.changes
     places = [
         place
         for place, each in enumerate(changes)
-        if each.seqval == shown.seqval and each.operation == shown.operation
+        if each.place == shown.place and each.operation == shown.operation
     ]
     live_plot(transaction_chart(changes, places[0] if places else None), "drawer_transaction")
-    st.caption(f"{fmt.plural(len(changes), 'change')} in engine order, all capture instances")
+    if found.counts:
+        _beyond(view, found, shown)
+    else:
+        st.caption(f"{fmt.plural(len(changes), 'change')} in engine order, all capture instances")
     rows = [
         {
             "": "▸" if place in places else "",
@@ -160,6 +174,17 @@ def _transaction_rows(changes: tuple[Change, ...], shown: Change) -> None:
         for place, change in enumerate(changes)
     ]
     _tinted(rows, changes, {"": 30, "operation": 80, "capture instance": 130}, "Changes of this transaction")
+
+
+def _beyond(view: DatabaseView, found: Transaction, shown: Change) -> None:
+    """How much a large transaction changed where, with a link to all of it."""
+    st.caption(
+        f"The last {fmt.number(len(found.changes))} of {fmt.plural(sum(found.counts.values()), 'change')} "
+        "in engine order, all capture instances. All of them, by capture instance:"
+    )
+    for name, count in sorted(found.counts.items(), key=lambda each: -each[1]):
+        target = _link({"db": view.name, **of_transaction(name, shown.start_lsn)})
+        st.markdown(f"[{escaped(name)}]({target}): {fmt.plural(count, 'change')}")
 
 
 def _row(view: DatabaseView, instance: CaptureInstance, change: Change) -> None:
@@ -178,11 +203,11 @@ def _row(view: DatabaseView, instance: CaptureInstance, change: Change) -> None:
         _row_changes(instance, operation.result, change)
 
 
-def _row_changes(instance: CaptureInstance, changes: tuple[Change, ...], shown: Change) -> None:
-    viewer, now = state.viewer(), state.now()
+def _row_changes(instance: CaptureInstance, found: RowHistory, shown: Change) -> None:
+    viewer, now, changes = state.viewer(), state.now(), found.changes
     rows = [
         {
-            "": "▸" if (change.start_lsn, change.seqval) == (shown.start_lsn, shown.seqval) else "",
+            "": "▸" if change.place == shown.place else "",
             "operation": change.look.label,
             "commit time": fmt.clock(change.commit_time, now, viewer.zone, viewer.local),
             "change": change.summary(instance.column_names),
@@ -190,7 +215,9 @@ def _row_changes(instance: CaptureInstance, changes: tuple[Change, ...], shown: 
         }
         for change in changes
     ]
-    st.caption(f"{fmt.plural(len(rows), 'change')} of this row in the validity interval, newest first")
+    count = fmt.plural(len(rows), "change")
+    first = f"The newest {count} of this row: it has more" if found.has_more else f"{count} of this row"
+    st.caption(f"{first} in the validity interval, newest first")
     _tinted(rows, changes, {"": 30, "operation": 80, "commit time": 104}, "Changes of this row")
     st.button(
         "Show only this row",
@@ -203,7 +230,8 @@ def _row_changes(instance: CaptureInstance, changes: tuple[Change, ...], shown: 
 
 
 def _show_only(key: str) -> None:
-    st.session_state["c_key"] = key
+    """All that is kept of the row, page by page."""
+    st.session_state.update({**UNFILTERED, "c_key": key, "c_by": RANGE, "c_from": "", "c_to": ""})
 
 
 def _tinted(

@@ -20,8 +20,10 @@ from engine.model.capture_instance import CaptureInstance
 OPERATION, COMMIT, LSN, CHANGED = "operation", "commit time", "LSN", "changed"
 
 
-def change_table(changes: Sequence[Change], instance: CaptureInstance, key: str) -> int | None:
-    """One row a change; returns the index of the selected one."""
+def change_table(
+    changes: Sequence[Change], instance: CaptureInstance, key: str, selected: int | None
+) -> int | None:
+    """One row a change; returns the index of the selected one. selected: at first."""
     frame = pd.DataFrame([_cells(change, instance) for change in changes])
     is_today = frame[COMMIT].str.len().max() <= len("09:14:03.120")
     config: dict[str, Any] = {
@@ -31,7 +33,7 @@ def change_table(changes: Sequence[Change], instance: CaptureInstance, key: str)
         CHANGED: st.column_config.TextColumn(width=170, help="Columns whose bit an update's mask has."),
     }
     alt = f"{len(changes)} changes of {instance.capture_instance}, newest first"
-    return row_table(_styled(frame, changes), key, alt, 16, config)
+    return row_table(_styled(frame, changes), key, alt, 16, config, selected)
 
 
 def _cells(change: Change, instance: CaptureInstance) -> dict[str, str]:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import state
-from dashboard.components.explorer import RANGE
+from dashboard.change_links import RANGE
 from dashboard.components.problem import escaped
 from dashboard.components.row_table import row_table
 from dashboard.migration import ColumnChange, column_changes

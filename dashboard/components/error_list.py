@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import error_groups, state
 from dashboard import format as fmt
-from dashboard.components.explorer import RANGE
+from dashboard.change_links import RANGE
 from dashboard.components.problem import escaped
 from dashboard.components.row_table import row_table
 from dashboard.error_groups import ErrorGroup

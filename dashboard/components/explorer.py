@@ -5,48 +5,39 @@ Every parameter is a bound widget, so the address is the question and a copied l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
-from urllib.parse import urlencode
-from uuid import uuid4
 
 import streamlit as st
 
-from dashboard import exports, glossary, ranges, reading, state, statements
 from dashboard import format as fmt
-from dashboard.changes import Change
+from dashboard import glossary, ranges, reading, state
+from dashboard.change_links import LAST, OPERATION_FILTERS, RANGE, SELECTED, of_transaction
+from dashboard.changes import Change, place_of, place_text
 from dashboard.charts.mask_matrix import MOST as MATRIX_ROWS
 from dashboard.charts.mask_matrix import mask_matrix
 from dashboard.charts.range_bar import Endpoint, range_bar
 from dashboard.components.change_drawer import change_drawer
+from dashboard.components.change_output import copy_as, download_box
+from dashboard.components.change_run import Run
 from dashboard.components.change_table import change_table
 from dashboard.components.chart_card import chart_card
 from dashboard.components.live_plot import live_plot
 from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
 from dashboard.components.problem import escaped
-from dashboard.components.statement_box import statement_box
+from dashboard.going import UNFILTERED
 from dashboard.operations import Operation as Work
 from dashboard.ranges import Validity
 from dashboard.reading import ChangeFilter, ChangePage, ChangeQuery
 from dashboard.snapshot import DatabaseView
-from engine.engine import Engine
-from engine.errors import ExportsOff
 from engine.model.capture_instance import CaptureInstance
-from engine.model.change import Operation
-from engine.model.lsn import Lsn
 
 ALL_OPTIONS = ("all update old", "all")
 NET_OPTIONS = ("all with mask", "all", "all with merge")
-OPERATION_FILTERS = {
-    "insert": (Operation.INSERT,),
-    "update": (Operation.UPDATE_OLD, Operation.UPDATE_NEW),
-    "delete": (Operation.DELETE,),
-    "merge": (Operation.MERGE,),
-}
-LAST, RANGE = "Last rows", "Range"
 ROWS, MATRIX = "Rows", "Mask matrix"
 _VIEW = "c_view"
+_JUMP = "c_jump"
 COUNTS = (50, 200, 1000, 10000)
 
 
@@ -236,35 +227,12 @@ def _is_merge() -> bool:
     return st.session_state.get("c_opt") == "all with merge"
 
 
-@dataclass(slots=True)
-class Run:
-    """What this viewer asked last: the question as typed, the query it came to, the page and row shown."""
-
-    viewer: str = field(default_factory=lambda: uuid4().hex)
-    asked: object = None
-    query: ChangeQuery | None = None
-    number: int = 0
-    page: int = 0
-    selected: int | None = None
-    clicked: int | None = None
-
-    def turn_to(self, page: int) -> None:
-        """Another page of the same answer."""
-        self.page, self.selected, self.clicked = page, None, None
-
-    def ask_again(self) -> None:
-        """The same question to what readers see now."""
-        self.number += 1
-        self.turn_to(0)
-
-    @property
-    def key(self) -> str:
-        """The key of the background operation that answers it."""
-        return f"changes:{self.viewer}:{self.number}:{self.page}"
-
-
 def _run() -> Run:
-    run: Run = st.session_state.setdefault("c_run", Run())
+    run: Run | None = st.session_state.get("c_run")
+    if run is None:
+        run = st.session_state["c_run"] = Run()
+        if wanted := place_of(st.query_params.get(SELECTED, "")):
+            st.session_state[_JUMP] = wanted
     return run
 
 
@@ -278,14 +246,16 @@ def _settled(run: Run, query: ChangeQuery) -> ChangeQuery:
     if run.query is None or run.asked != typed:
         run.asked, run.query = typed, query
         run.ask_again()
+    if (wanted := st.session_state.pop(_JUMP, None)) is not None:
+        run.look_for(wanted)
     return run.query
 
 
 def _result(view: DatabaseView, asked: ChangeQuery) -> None:
     run = _run()
-    query, page, engine = _settled(run, asked), run.page, state.engine()
+    query, page, wanted, engine = _settled(run, asked), run.page, run.wanted, state.engine()
     operation = state.operations().get(run.key) or state.operations().submit(
-        run.key, "Reading changes", lambda work: reading.read_page(engine, query, page, work)
+        run.key, "Reading changes", lambda work: reading.read_page(engine, query, page, work, wanted)
     )
     if not operation.wait(AT_ONCE):
         operation_progress(operation, "c_wait")
@@ -300,23 +270,35 @@ def _show(view: DatabaseView, query: ChangeQuery, operation: Work, run: Run) -> 
     page: ChangePage = operation.result
     _toolbar(view, query, page, operation, run)
     if not page.changes:
+        _keep_in_address(None)
         _nothing(query)
         return
-    _follow_jump(page, run)
+    _select_wanted(page, run)
     table, drawer = st.columns([11, 6]) if run.selected is not None else (st.container(), None)
     with table:
         if st.session_state.get(_VIEW) == MATRIX:
             index = _matrix(page, query, run)
         else:
-            index = change_table(page.changes, query.instance, key=f"c_rows_{run.key}")
+            index = change_table(page.changes, query.instance, f"c_rows_{run.key}", run.selected)
         _pages(page, run)
     if index != run.clicked:
         run.clicked = run.selected = index
         st.rerun()
-    if drawer is not None and run.selected is not None:
-        with drawer:
-            change = page.changes[min(run.selected, len(page.changes) - 1)]
-            change_drawer(view, query.instance, change, partial(_move, len(page.changes)))
+    if drawer is None or run.selected is None:
+        _keep_in_address(None)
+        return
+    with drawer:
+        change = page.changes[min(run.selected, len(page.changes) - 1)]
+        _keep_in_address(change)
+        change_drawer(view, query.instance, change, partial(_move, len(page.changes)))
+
+
+def _keep_in_address(change: Change | None) -> None:
+    """The selected change; a net change has no place of its own in the log."""
+    if change is not None and change.seqval:
+        st.query_params[SELECTED] = place_text(change.place)
+    else:
+        st.query_params.pop(SELECTED, None)
 
 
 def _matrix(page: ChangePage, query: ChangeQuery, run: Run) -> int | None:
@@ -341,9 +323,9 @@ def _matrix(page: ChangePage, query: ChangeQuery, run: Run) -> int | None:
 
 def jump_to(change: Change) -> dict[str, str]:
     """URL parameters that show one change: its transaction as the range, its row selected."""
-    st.session_state["c_jump"] = change.seqval
-    range_ = {"c_by": RANGE, "c_from": change.start_lsn, "c_to": change.start_lsn}
-    return {"c_ci": change.capture_instance, "c_opt": ALL_OPTIONS[0], **range_}
+    st.session_state[_JUMP] = change.place
+    st.session_state.update(UNFILTERED)
+    return of_transaction(change.capture_instance, change.start_lsn)
 
 
 def changes_between(
@@ -359,10 +341,11 @@ def changes_between(
     return {"c_ci": capture_instance, "c_by": RANGE} | {k: v for k, v in ends.items() if v}
 
 
-def _follow_jump(page: ChangePage, run: Run) -> None:
-    wanted = st.session_state.pop("c_jump", None)
-    if wanted is not None:
-        found = [index for index, change in enumerate(page.changes) if change.seqval == wanted]
+def _select_wanted(page: ChangePage, run: Run) -> None:
+    """Once: from then on any row of its page can be selected, or none."""
+    if run.is_sought:
+        run.is_sought = False
+        found = [index for index, change in enumerate(page.changes) if change.place == run.wanted]
         run.selected = found[0] if found else None
 
 
@@ -399,9 +382,9 @@ def _toolbar(view: DatabaseView, query: ChangeQuery, page: ChangePage, operation
             label_visibility="collapsed",
         )
         with st.popover("Copy as", icon=":material/content_copy:"):
-            _copy(query, page)
+            copy_as(query, page)
         with st.popover("Download", icon=":material/download:"):
-            _download(query, page)
+            download_box(query, page, run)
 
 
 def _summary(page: ChangePage, operation: Work) -> str:
@@ -447,63 +430,3 @@ def _pages(page: ChangePage, run: Run) -> None:
 
 def _turn(label: str, to: int, run: Run, key: str, icon: str, disabled: bool) -> None:
     st.button(label, key=key, icon=icon, disabled=disabled, on_click=run.turn_to, args=(to,))
-
-
-def _copy(query: ChangeQuery, page: ChangePage) -> None:
-    statement_box(_statement(query, page.from_lsn, page.to_lsn))
-    st.markdown("Link to exactly these rows")
-    st.code(_link(query, page), language=None, wrap_lines=True)
-
-
-def _statement(query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn) -> statements.Statement:
-    return statements.get_changes(
-        query.database,
-        query.instance.capture_instance,
-        query.net,
-        str(from_lsn),
-        str(to_lsn),
-        query.row_filter_option,
-    )
-
-
-def _link(query: ChangeQuery, page: ChangePage) -> str:
-    parameters = {
-        "db": query.database,
-        "c_ci": query.instance.capture_instance,
-        "c_mode": "Net" if query.net else "All",
-        "c_opt": query.row_filter_option,
-        "c_by": RANGE,
-        "c_from": str(page.from_lsn),
-        "c_to": str(page.to_lsn),
-        "c_col": query.filter.column,
-        "c_key": query.filter.key,
-        "c_text": query.filter.text,
-    }
-    base = (st.context.url or "").split("?")[0].rstrip("/")
-    return f"{base}?{urlencode({name: value for name, value in parameters.items() if value})}"
-
-
-def _download(query: ChangeQuery, page: ChangePage) -> None:
-    st.caption("The whole query, not only this page, with its metadata columns.")
-    engine = state.engine()
-    if not state.snapshot().settings.exports:
-        st.info(str(ExportsOff()), icon=":material/block:")
-        return
-    for wanted in exports.FORMATS:
-        st.download_button(
-            wanted.label,
-            data=partial(_export, engine, query, page.from_lsn, page.to_lsn, wanted),
-            file_name=f"{query.instance.capture_instance}.{wanted.extension}",
-            mime=wanted.mime,
-            on_click="ignore",
-            icon=":material/download:",
-            key=f"c_download_{wanted.extension}",
-            width="stretch",
-        )
-
-
-def _export(
-    engine: Engine, query: ChangeQuery, from_lsn: Lsn, to_lsn: Lsn, wanted: exports.ExportFormat
-) -> bytes:
-    engine.begin_export(query.database, _statement(query, from_lsn, to_lsn).tsql)
-    return exports.export(reading.whole(engine, query, from_lsn, to_lsn), wanted)

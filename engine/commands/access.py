@@ -115,6 +115,7 @@ ACCESS: Mapping[str, Access] = {
     # Working with SQL
     "spark_session": _MONITORING,
     "results_folder": _MONITORING,
+    "row_stream": _MONITORING,
     "sql_session": _MONITORING,
     "script_session": _DATA,
     "batch": _MONITORING,

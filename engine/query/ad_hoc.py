@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import QueryFailed
 from engine.lake.sql_text import quoted
+from engine.query.row_stream import sent
 from engine.query.spool import is_large, spooled
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -98,7 +99,7 @@ class AdHocQuery:
     def _parts(self, text: str, types: Sequence[str], frame: DataFrame) -> Iterator[pa.Table]:
         if self._folder is not None and is_large(self._spark, text, types):
             return spooled(frame, self._folder)
-        return _sent(frame)
+        return sent(frame)
 
     def cancel(self) -> None:
         """Stops what it runs now, from another thread: it raises QueryFailed there."""
@@ -118,19 +119,6 @@ class AdHocQuery:
         frame.createOrReplaceTempView(name)
         self._views.append(name)
         return name
-
-
-def _sent(frame: DataFrame) -> Iterator[pa.Table]:
-    """The rows as the server sends them, some thousands at a time.
-
-    `DataFrame.toLocalIterator` does this too, and makes a Row of each row, which takes three times as long
-    as all the rest.
-    """
-    client = frame.sparkSession.client
-    plan = frame._plan.to_proto(client)  # type: ignore[operator]
-    for part in client.to_table_as_iterator(plan, {}):
-        if isinstance(part, pa.Table):
-            yield part
 
 
 def _read(column: pa.ChunkedArray, read: Callable[[str], Any] | None) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -42,7 +42,7 @@ def expected_bytes(explained: str) -> float:
     return 0.0 if found is None else float(found[1]) * 1024 ** _UNITS[found[2]]
 
 
-def spooled(frame: DataFrame, folder: Path) -> Iterator[pa.Table]:
+def spooled(frame: DataFrame, folder: Path) -> Generator[pa.Table]:
     """The rows, in the frame's order, some thousands at a time. Its files are gone when this ends.
 
     folder: where both Spark and this process reach it; made if missing. Raises what Spark does, OSError.

@@ -172,13 +172,14 @@ def test_a_bad_range_warns_before_the_query_and_can_be_clamped(
 
 def test_a_copied_link_shows_the_same_rows(open_page: OpenPage, running_home: RunningHome) -> None:
     running_home.execute(UPDATE.format("Linked", 3))
-    page = open_page("/changes?c_ci=HumanResources_Department")
+    page = open_page("/changes?c_ci=HumanResources_Department&c_op=update")
     expect(rows(page).first).to_contain_text("Linked")
     page.get_by_role("button", name="Copy as").click()
     link = page.get_by_text(re.compile(r"http://.*c_from=0x.*c_to=0x[0-9A-F]{20}")).inner_text()
     shown = texts(page)
     running_home.execute(UPDATE.format("Later", 3))
     linked = open_page(link.removeprefix(running_home.url))
+    expect(linked.get_by_text("operation update")).to_be_visible()
     for number, said in enumerate(shown):
         expect(cells(rows(linked).nth(number))).to_have_text(said)
     count = table(page).locator("table").get_attribute("aria-rowcount")
@@ -191,20 +192,57 @@ def test_a_download_has_a_line_for_each_row(
     running_home.execute(*(UPDATE.format(f"Row {n}", 4) for n in range(5)))
     page = open_page("/changes?c_ci=HumanResources_Department&c_n=50")
     button(page, "Download").click()
-    with page.expect_download() as download:
-        button(page, "CSV").click()
-    download.value.save_as(tmp_path / "changes.csv")
-    with (tmp_path / "changes.csv").open(newline="") as file:
+    saved = prepared(page, "CSV", tmp_path)
+    with saved.open(newline="") as file:
         lines = list(csv.DictReader(file))
     codes = [line["__$operation"] for line in lines]
     assert set(codes) <= {"1", "2", "3", "4"}
     expect_row_count(page, len(lines) - codes.count("3"))  # an update is one row on the page
+    saved = prepared(page, "Parquet", tmp_path)
+    assert pq.read_table(saved)["__$operation"].to_pylist() == [int(code) for code in codes]
+
+
+def prepared(page: Page, form: str, folder: Path) -> Path:
+    """Has the file of the whole query made, and saves it."""
+    extension = {"CSV": "csv", "Parquet": "parquet"}[form]
+    button(page, f"Prepare {form}").click()
+    save = page.get_by_role("link", name=re.compile(rf"Save .*\.{extension}$"))
     with page.expect_download() as download:
-        button(page, "Parquet").click()
-    download.value.save_as(tmp_path / "changes.parquet")
-    assert pq.read_table(tmp_path / "changes.parquet")["__$operation"].to_pylist() == [
-        int(code) for code in codes
-    ]
+        save.click()
+    download.value.save_as(folder / download.value.suggested_filename)
+    return folder / download.value.suggested_filename
+
+
+def test_a_change_of_a_large_transaction_is_found_again_by_its_link(
+    open_page: OpenPage, running_home: RunningHome
+) -> None:
+    """Its drawer counts what the transaction changed beyond what it lists."""
+    all_rows = """UPDATE "HumanResources"."Department" SET "GroupName" = 'Round {}'"""
+    running_home.execute("; ".join(["BEGIN", *(all_rows.format(n) for n in range(70)), "COMMIT"]))
+    page = open_page("/changes?c_ci=HumanResources_Department&c_n=1000&live=paused")
+    expect(rows(page).first).to_contain_text("Round 69")
+    button(page, "Older page").click()
+    expect(page.get_by_text("page 2", exact=True)).to_be_visible()
+    row = rows(page).nth(3)
+    said = cells(row).nth(3).inner_text()
+    select(page, row)
+    drawer = page.locator(".st-key-drawer")
+    drawer.get_by_role("tab", name="Transaction").click()
+    expect(drawer.get_by_text("The last 1,000 of 1,120 changes")).to_be_visible()
+    expect(drawer.get_by_role("link", name="HumanResources_Department")).to_be_visible()
+    drawer.get_by_role("tab", name="Where").click()
+    link = drawer.get_by_text(re.compile(r"http://.*c_sel=0x")).inner_text()
+    place = re.search(r"c_sel=(0x\w{20}-0x\w{20})", link)
+    assert place is not None
+    expect(page).to_have_url(re.compile(place[1]))
+    change = drawer.get_by_role("heading").inner_text(), drawer.locator("code").first.inner_text()
+
+    linked = open_page(link.removeprefix(running_home.url))
+    found = linked.locator(".st-key-drawer")
+    expect(found.get_by_role("heading")).to_have_text(change[0])
+    expect(found.locator("code").first).to_have_text(change[1])
+    expect(rows(linked).nth(3)).to_have_attribute("aria-selected", "true")
+    expect(cells(rows(linked).nth(3)).nth(3)).to_have_text(said)
 
 
 def choose_table(page: Page, name: str) -> None:
