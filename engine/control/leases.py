@@ -55,6 +55,7 @@ class LeaseState:
     current: bool
 
 
+_LENGTH = leases.c.seconds * literal(timedelta(seconds=1))
 _FROZEN = func.set_config("idle_in_transaction_session_timeout", f"{HELD_SECONDS}s", True)
 
 
@@ -69,37 +70,42 @@ class LeaseRepository:
     ) -> Lease | None:
         """Takes the lease when it is free, expired or the same holder's; None while another holds it.
 
-        Every acquisition has a new, higher token. Raises UnknownDatabase.
+        Every acquisition has a new, higher token. One that ends later than its length allows, because the
+        server's clock was set back, is cut to its length: a holder that lives renews it, and a dead one's
+        stands in nobody's way for as long as the clock was set back. Raises UnknownDatabase.
         """
         # One statement that stands alone: an agent that is frozen in the middle holds no lock.
+        now = func.clock_timestamp()
+        is_ours = or_(leases.c.holder == holder, leases.c.expires <= now)
         with self._connections.read() as connection:
-            expires = func.clock_timestamp() + literal(timedelta(seconds=seconds))
+            expires = now + literal(timedelta(seconds=seconds))
             new = insert(leases).values(
                 database_id=database_id(connection, database),
                 job_type=job_type,
                 holder=holder,
                 # Above every token of a database that had this name and was forgotten.
-                token=cast(func.extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger),
+                token=cast(func.extract("epoch", now) * 1_000_000, BigInteger),
                 seconds=seconds,
                 expires=expires,
             )
             statement = new.on_conflict_do_update(
                 index_elements=[leases.c.database_id, leases.c.job_type],
                 set_={
-                    "holder": holder,
-                    "token": leases.c.token + 1,
-                    "seconds": seconds,
-                    "expires": expires,
+                    "holder": case((is_ours, holder), else_=leases.c.holder),
+                    "token": leases.c.token + case((is_ours, 1), else_=0),
+                    "seconds": case((is_ours, seconds), else_=leases.c.seconds),
+                    "expires": case((is_ours, expires), else_=now + _LENGTH),
                 },
-                where=or_(leases.c.holder == holder, leases.c.expires <= func.clock_timestamp()),
-            ).returning(leases.c.token, leases.c.expires)
+                where=or_(is_ours, leases.c.expires > now + _LENGTH),
+            ).returning(leases.c.holder, leases.c.token, leases.c.expires)
             row = connection.execute(statement).one_or_none()
-        return None if row is None else Lease(database, holder, row.token, row.expires, job_type)
+        if row is None or row.holder != holder:
+            return None
+        return Lease(database, holder, row.token, row.expires, job_type)
 
     def renew(self, lease: Lease) -> bool:
         """Prolongs a lease by its seconds; False when another has taken it since."""
-        length = leases.c.seconds * literal(timedelta(seconds=1))
-        return self._set(lease, func.clock_timestamp() + length)
+        return self._set(lease, func.clock_timestamp() + _LENGTH)
 
     def release(self, lease: Lease) -> None:
         """Gives the lease up; one that is no longer ours stays as it is."""

@@ -43,6 +43,48 @@ def test_a_late_holder_may_renew_what_nobody_took(control):
     assert control.leases.acquire("hr", "b", 30) is None
 
 
+def set_clock_back(control: ControlDatabase, hours: int) -> None:
+    """Leases as they are seen once the server's clock was set back."""
+    with control._connections.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE dbo.leases SET expires = expires + interval '{hours} h'")
+
+
+def left(control: ControlDatabase) -> float:
+    """Seconds that the lease still has."""
+    with control._connections.begin() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT extract(epoch FROM expires - clock_timestamp()) FROM dbo.leases"
+        )
+        return float(found.scalar_one())
+
+
+def test_a_dead_holders_lease_ends_though_the_clock_was_set_back(control):
+    first = control.leases.acquire("hr", "a", 30)
+    set_clock_back(control, 1)
+    assert control.leases.acquire("hr", "b", 60) is None
+    assert 29 < left(control) <= 30
+    expire(control)
+    second = control.leases.acquire("hr", "b", 60)
+    assert second.token > first.token
+    assert 59 < left(control) <= 60
+
+
+def test_a_living_holder_keeps_its_lease_though_the_clock_was_set_back(control):
+    first = control.leases.acquire("hr", "a", 30)
+    set_clock_back(control, 1)
+    assert control.leases.acquire("hr", "b", 30) is None
+    assert control.leases.renew(first)
+    assert control.leases.acquire("hr", "b", 30) is None
+    assert control.leases.holders("hr") == {"capture": "a"}
+
+
+def test_its_holder_takes_over_a_lease_though_the_clock_was_set_back(control):
+    first = control.leases.acquire("hr", "a", 30)
+    set_clock_back(control, 1)
+    assert control.leases.acquire("hr", "a", 30).token > first.token
+    assert 29 < left(control) <= 30
+
+
 def test_a_released_lease_is_free(control):
     control.leases.release(control.leases.acquire("hr", "a", 30))
     assert not control.leases.list()[0].current
