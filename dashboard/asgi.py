@@ -108,6 +108,7 @@ async def warm(_app: st.App) -> AsyncIterator[None]:
     yield
     loading.cancel()
     await asyncio.to_thread(state.consoles().close_all)
+    await asyncio.to_thread(state.downloads().close)
 
 
 async def _load() -> None:

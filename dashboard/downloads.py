@@ -50,6 +50,7 @@ class Shelf:
         self.token = uuid4().hex
         self.ready: Download | None = None
         self._folder: Path | None = None
+        self._remove: Callable[[], object] = lambda: None
 
     def prepare(
         self,
@@ -81,10 +82,15 @@ class Shelf:
         if ready is not None:
             ready.file.unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """Removes its folder, whoever still holds it."""
+        self.ready = None
+        self._remove()
+
     def _place(self) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="highwater-download-"))
-            finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._remove = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
 
 
@@ -117,3 +123,8 @@ class Downloads:
         """What is ready on the shelf of that token; None when it is gone."""
         shelf = self._shelves.get(token)
         return None if shelf is None else shelf.ready
+
+    def close(self) -> None:
+        """Removes all files, at the end of the process."""
+        for shelf in tuple(self._shelves.values()):
+            shelf.close()

@@ -142,3 +142,15 @@ def test_a_file_goes_with_its_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     gc.collect()
     assert known.ready(token) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_go_at_the_end_of_the_process_though_tabs_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    known = Downloads()
+    shelves = [known.shelf(), known.shelf()]
+    prepare(shelves[0], lambda: rows(1))
+    known.close()
+    assert list(tmp_path.iterdir()) == []
+    assert [known.ready(shelf.token) for shelf in shelves] == [None, None]
