@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+
+from engine.model.workload_mix import Mix
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +302,25 @@ def collect(name: str) -> Statement:
     """A snapshot now."""
     return Statement(
         f"EXEC highwater.collect @collection_set = {text(name)};", _opened() + f"engine.collect({name!r})"
+    )
+
+
+def run_demo(database: str, rate: float, seconds: float, seed: int, mix: Mix) -> Statement:
+    """highwater.demo, with what of its mix is not the company's own."""
+    own = Mix()
+    changed = {
+        field.name: getattr(mix, field.name)
+        for field in fields(Mix)
+        if getattr(mix, field.name) != getattr(own, field.name)
+    }
+    more = "".join(
+        f", @{name} = {text(value) if isinstance(value, str) else value}" for name, value in changed.items()
+    )
+    mixed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    return Statement(
+        f"USE {quoted(database)};\n"
+        f"EXEC highwater.demo @rate = {rate}, @seconds = {seconds}, @seed = {seed}{more};",
+        _opening(database)
+        + ("from engine.model.workload_mix import Mix\n" if mixed else "")
+        + f"engine.run_demo(database, {rate}, {seconds}, {seed}{f', mix=Mix({mixed})' if mixed else ''})",
     )

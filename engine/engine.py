@@ -49,6 +49,7 @@ from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.user import NOBODY, Membership, Role, User
 from engine.model.watermark import Watermarks
+from engine.model.workload_mix import Mix
 from engine.model.wrapper import WrapperFunction
 from engine.monitoring.status import EngineStatus, ProcessStatus, StatusReader, processes_of
 from engine.procedures.alerts import Alerts
@@ -780,13 +781,15 @@ class Engine:
         seconds: float = 60.0,
         seed: int = 1,
         stopped: Callable[[float], bool] = _goes_on,
+        mix: Mix | None = None,
     ) -> Summary:
         """The demo's workload: ``rate`` × ``seconds`` transactions, at most ``rate`` a second; what it did.
 
         The same ``seed`` on a new demo does the same. ``stopped`` waits some seconds and says whether to end;
-        it is asked before every transaction. Raises DemoMissing, WorkloadInvalid, SourceUnreachable.
+        it is asked before every transaction. mix: of what it is made; None: of what the company does.
+        Raises DemoMissing, WorkloadInvalid, WorkloadMixInvalid, SourceUnreachable.
         """
-        return self._demo.run(database, rate, seconds, seed, stopped)
+        return self._demo.run(database, rate, seconds, seed, stopped, mix or Mix())
 
     def _queried(
         self, database: str, capture_instance: str, kind: str, principal: str | None

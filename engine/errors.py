@@ -907,6 +907,13 @@ class WorkloadInvalid(CdcError):
     shape = "The demo's rate is above 0 and at most {0} transactions a second, its length 0 to {1} seconds."
 
 
+class WorkloadMixInvalid(CdcError):
+    """The demo's workload with tables, parts or sizes that cannot be."""
+
+    number = 50122
+    shape = "The demo's workload cannot be so: {0}."
+
+
 class ScheduleInvalid(CdcError):
     """The schedule of a cleanup job is no cron text."""
 

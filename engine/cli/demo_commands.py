@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from engine.cli.session import DEFAULT_HOME, HomeOption, opened
+from engine.errors import WorkloadMixInvalid
+from engine.model.workload_mix import Mix
 
 DEMO_DATABASE = "demo"
 
@@ -26,6 +28,16 @@ def demo(
         float | None, typer.Option(metavar="S", min=0, help="How long; until Ctrl-C by default.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="K", help="The same seed on a new demo does the same.")] = 1,
+    schema: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Change tables of this schema alone; repeatable.")
+    ] = None,
+    inserts: Annotated[int, typer.Option(metavar="PART", help="The part of inserts in what is done.")] = 0,
+    updates: Annotated[int, typer.Option(metavar="PART", help="Of updates.")] = 0,
+    deletes: Annotated[
+        int, typer.Option(metavar="PART", help="Of deletes. All three 0: as the company does.")
+    ] = 0,
+    rows: Annotated[int, typer.Option(metavar="R", help="Statements of a transaction, at least.")] = 1,
+    burst: Annotated[int, typer.Option(metavar="B", help="So many transactions come at once.")] = 1,
     database: Annotated[
         str,
         typer.Option("-d", "--database", help="Source database; the company is put there if it is missing."),
@@ -39,11 +51,14 @@ def demo(
     with opened(home) as engine:
         from engine.demo import install, run
 
+        mix = Mix(",".join(schema or ()), inserts, updates, deletes, rows, burst)
+        if (problem := mix.problem()) is not None:
+            raise WorkloadMixInvalid(problem)
         dsn = engine.dsn(engine.database(database).name)
         with _until_interrupted() as wait:
             if install(dsn):
                 typer.echo(f"The demo company is in database '{database}'.")
-            summary = run(dsn, rate, seconds, seed, wait)
+            summary = run(dsn, rate, seconds, seed, wait, mix=mix)
         typer.echo(summary.line())
 
 

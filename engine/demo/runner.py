@@ -13,7 +13,8 @@ from psycopg import errors
 
 from engine.demo.company import OPENING
 from engine.demo.installation import Connection, connected
-from engine.demo.workload import Company, Generated, Statement, Transaction, workload
+from engine.demo.workload import COMPANYS_OWN, Company, Generated, Statement, Transaction, workload
+from engine.model.workload_mix import Mix
 
 
 @dataclass(slots=True)
@@ -49,21 +50,22 @@ def run(
     seed: int,
     wait: Callable[[float], bool],
     clock: Callable[[], float] = time.monotonic,
+    mix: Mix = COMPANYS_OWN,
 ) -> Summary:
     """Runs ``rate`` transactions a second for ``seconds`` (None: until stopped); the company is installed.
 
     rate × seconds transactions are run, however long the database takes for them: that is what makes
-    a run repeatable. ``wait`` waits that many seconds and says whether to stop; it is asked before
-    every transaction. Raises SourceUnreachable.
+    a run repeatable. A mix that leaves nothing to do ends it. ``wait`` waits that many seconds and says
+    whether to stop; it is asked before every transaction. Raises SourceUnreachable.
     """
     total = None if seconds is None else round(rate * seconds)
     summary = Summary(seed)
     begun = clock()
     with connected(dsn) as connection:
         connection.autocommit = False
-        plan = islice(workload(read_company(connection), seed), total)
+        plan = islice(workload(read_company(connection), seed, mix), total)
         worker = _Worker(connection, summary)
-        for transaction in _paced(plan, rate, wait, clock):
+        for transaction in _paced(plan, rate, mix.burst, wait, clock):
             worker.carry_out(transaction)
     summary.seconds = clock() - begun
     return summary
@@ -104,12 +106,19 @@ def _keys(connection: Connection, query: str) -> list[int | Generated]:
 
 
 def _paced(
-    plan: Iterable[Transaction], rate: float, wait: Callable[[float], bool], clock: Callable[[], float]
+    plan: Iterable[Transaction],
+    rate: float,
+    burst: int,
+    wait: Callable[[float], bool],
+    clock: Callable[[], float],
 ) -> Iterator[Transaction]:
-    """The plan's transactions, the n-th not before n / rate seconds; ends when ``wait`` says so."""
+    """The plan's transactions, the n-th not before n / rate seconds, or with those of its burst.
+
+    It ends when ``wait`` says so.
+    """
     begun = clock()
     for number, transaction in zip(count(), plan, strict=False):
-        if wait(max(0.0, begun + number / rate - clock())):
+        if wait(max(0.0, begun + number // burst * burst / rate - clock())):
             return
         yield transaction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,12 +21,17 @@ from engine.demo.company import (
     order_lines,
     order_row,
 )
+from engine.model.workload_mix import Mix
 
 T = TypeVar("T")
+
+COMPANYS_OWN = Mix()
 
 OPEN_ORDERS_KEPT = 2000
 ROLLED_BACK = 0.04
 """The part of all transactions that end in a rollback."""
+_IN_VAIN = 1000
+"""After so many transactions without a statement nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +79,13 @@ class Company:
     orders: list[Key]
 
 
-def workload(company: Company, seed: int) -> Iterator[Transaction]:
-    """Transactions without end; the same company and seed give the same ones.
+def workload(company: Company, seed: int, mix: Mix = COMPANYS_OWN) -> Iterator[Transaction]:
+    """Transactions without end, or until there is nothing left to do; the same company, seed and mix give
+    the same ones.
 
     ``company`` is kept up to date as the plan goes, on the assumption that every transaction succeeds.
     """
-    return iter(_Plan(company, seed))
+    return iter(_Plan(company, seed, mix))
 
 
 @dataclass(slots=True)
@@ -87,6 +94,7 @@ class _Plan:
 
     company: Company
     seed: int
+    mix: Mix
     rng: random.Random = field(init=False)
     statements: list[Statement] = field(init=False, default_factory=list)
     effects: list[Callable[[], None]] = field(init=False, default_factory=list)
@@ -100,19 +108,28 @@ class _Plan:
         )
 
     def __iter__(self) -> Iterator[Transaction]:
-        kinds = list(_KINDS)
-        weights = [weight for _, weight in _KINDS.values()]
-        while True:
-            kind = self.rng.choices(kinds, weights)[0]
+        weights = kind_weights(self.mix)
+        kinds, in_vain = list(weights), 0
+        while in_vain < _IN_VAIN and kinds:
+            kind = self.rng.choices(kinds, list(weights.values()))[0]
             rolled_back = self.rng.random() < ROLLED_BACK
             self.company.clock += timedelta(seconds=self.rng.randrange(1, 20))
             self.statements, self.effects = [], []
-            _KINDS[kind][0](self)
-            if not rolled_back:
-                for effect in self.effects:
-                    effect()
+            self.act(kind, rolled_back)
+            for _ in range(self.mix.rows - 1):
+                if len(self.statements) < self.mix.rows:
+                    self.act(self.rng.choices(kinds, list(weights.values()))[0], rolled_back)
+            in_vain = 0 if self.statements else in_vain + 1
             if self.statements:
                 yield Transaction(kind, tuple(self.statements), rolled_back)
+
+    def act(self, kind: str, rolled_back: bool) -> None:
+        """One thing that happens: its statements, and what is true after them once they are committed."""
+        _KINDS[kind].plan(self)
+        effects, self.effects = self.effects, []
+        if not rolled_back:
+            for effect in effects:
+                effect()
 
     # Sales
 
@@ -126,6 +143,8 @@ class _Plan:
         for line in lines:
             detail = (order, *detail_row(rng, line, company.clock))
             self.insert("Sales", "SalesOrderDetail", ("SalesOrderID", *DETAIL_COLUMNS), detail)
+            if "Production" not in self.mix.of:
+                continue
             place = rng.choice(company.places[line.product])
             self.run(
                 'UPDATE "Production"."ProductInventory" SET "Quantity" = GREATEST("Quantity" - %s, 0),'
@@ -375,22 +394,43 @@ def del_from(items: list[T], start: int, count: int) -> None:
     del items[start : start + max(count, 0)]
 
 
-_KINDS: dict[str, tuple[Callable[[_Plan], None], int]] = {
-    "place_order": (_Plan.place_order, 34),
-    "amend_order": (_Plan.amend_order, 5),
-    "ship_order": (_Plan.ship_order, 14),
-    "cancel_order": (_Plan.cancel_order, 4),
-    "win_customer": (_Plan.win_customer, 3),
-    "change_address": (_Plan.change_address, 4),
-    "move_stock": (_Plan.move_stock, 10),
-    "receive_goods": (_Plan.receive_goods, 4),
-    "relocate_stock": (_Plan.relocate_stock, 3),
-    "change_price": (_Plan.change_price, 6),
-    "hire": (_Plan.hire, 2),
-    "leave": (_Plan.leave, 2),
-    "take_vacation": (_Plan.take_vacation, 6),
-    "accrue_vacation": (_Plan.accrue_vacation, 1),
-    "reorganise": (_Plan.reorganise, 1),
-    "regroup": (_Plan.regroup, 1),
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of transaction: how often it comes, what it does mostly, to which schema's tables."""
+
+    plan: Callable[[_Plan], None]
+    weight: int
+    verb: str
+    schema: str
+
+
+_KINDS = {
+    "place_order": _Kind(_Plan.place_order, 34, "INSERT", "Sales"),
+    "amend_order": _Kind(_Plan.amend_order, 5, "UPDATE", "Sales"),
+    "ship_order": _Kind(_Plan.ship_order, 14, "UPDATE", "Sales"),
+    "cancel_order": _Kind(_Plan.cancel_order, 4, "DELETE", "Sales"),
+    "win_customer": _Kind(_Plan.win_customer, 3, "INSERT", "Sales"),
+    "change_address": _Kind(_Plan.change_address, 4, "UPDATE", "Sales"),
+    "move_stock": _Kind(_Plan.move_stock, 10, "UPDATE", "Production"),
+    "receive_goods": _Kind(_Plan.receive_goods, 4, "UPDATE", "Production"),
+    "relocate_stock": _Kind(_Plan.relocate_stock, 3, "UPDATE", "Production"),
+    "change_price": _Kind(_Plan.change_price, 6, "UPDATE", "Production"),
+    "hire": _Kind(_Plan.hire, 2, "INSERT", "HumanResources"),
+    "leave": _Kind(_Plan.leave, 2, "DELETE", "HumanResources"),
+    "take_vacation": _Kind(_Plan.take_vacation, 6, "UPDATE", "HumanResources"),
+    "accrue_vacation": _Kind(_Plan.accrue_vacation, 1, "UPDATE", "HumanResources"),
+    "reorganise": _Kind(_Plan.reorganise, 1, "UPDATE", "HumanResources"),
+    "regroup": _Kind(_Plan.regroup, 1, "UPDATE", "HumanResources"),
 }
-"""Each kind of transaction with its weight."""
+
+
+def kind_weights(mix: Mix) -> dict[str, float]:
+    """How often each kind of transaction comes in a mix; those that never do are not in it."""
+    kinds = {name: kind for name, kind in _KINDS.items() if kind.schema in mix.of}
+    if mix.parts is None:
+        return {name: kind.weight for name, kind in kinds.items()}
+    of_verb = Counter[str]()
+    for kind in kinds.values():
+        of_verb[kind.verb] += kind.weight
+    weights = {name: mix.parts[kind.verb] * kind.weight / of_verb[kind.verb] for name, kind in kinds.items()}
+    return {name: weight for name, weight in weights.items() if weight}

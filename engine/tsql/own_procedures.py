@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import timedelta
 from time import sleep
 
@@ -11,6 +12,7 @@ from engine.model.client import EXPIRES_AFTER
 from engine.model.collection import DEFAULT_SET
 from engine.model.dashboard import DashboardSettings
 from engine.model.lsn import Lsn
+from engine.model.workload_mix import Mix
 from engine.tsql.calling import REQUIRED, Call, Parameter, Procedure
 from engine.tsql.messages import Message
 from engine.tsql.types import BIGINT, BIT, INT, LSN, SYSNAME, TEXT, SqlType
@@ -74,7 +76,9 @@ def _demo(call: Call) -> None:
         sleep(seconds)
         return call.stopped is not None and call.stopped()
 
-    summary = call.engine.run_demo(call.database, call["rate"], call["seconds"], call["seed"], stopped)
+    given = {field.name: call[field.name] for field in fields(Mix)}
+    mix = Mix(**{name: value for name, value in given.items() if value is not None})
+    summary = call.engine.run_demo(call.database, call["rate"], call["seconds"], call["seed"], stopped, mix)
     _say(call, summary.line())
 
 
@@ -135,6 +139,9 @@ _ALL = (
             Parameter("@rate", SqlType("float"), 10.0),
             Parameter("@seconds", SqlType("float"), 60.0),
             Parameter("@seed", INT, 1),
+            Parameter("@schemas", TEXT, ""),
+            *(Parameter(f"@{name}", INT, 0) for name in ("inserts", "updates", "deletes")),
+            *(Parameter(f"@{name}", INT, 1) for name in ("rows", "burst")),
         ),
         _demo,
     ),

@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from engine.demo import install, run
 from engine.demo.company import company
 from engine.errors import DemoNamesTaken, SourceUnreachable
+from engine.model.workload_mix import Mix
 
 TABLES = [f'"{table.schema}"."{table.table}"' for table in company()]
 
@@ -156,6 +157,20 @@ def test_it_keeps_the_pace(company_dsn):
 
     run(company_dsn, 4, 2, 1, wait, lambda: now)
     assert waits == pytest.approx([0] + [0.25] * 7)
+
+    waits.clear()
+    run(company_dsn, 4, 2, 1, wait, lambda: now, Mix(burst=3))
+    assert waits == pytest.approx([0, 0, 0, 0.75, 0, 0, 0.75, 0])
+
+
+def test_a_mix_changes_its_tables_alone_and_as_much_at_once_as_asked(company_dsn):
+    before = contents(company_dsn)
+    summary = run(company_dsn, 100, 0.2, 1, go_on, mix=Mix("Production", updates=1, rows=50))
+    after = contents(company_dsn)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed
+    assert all(name.startswith('"Production"') for name in changed)
+    assert summary.rows.total() > summary.committed * 40
 
 
 def test_it_stops_when_told(company_dsn):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
@@ -11,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.demo.company import company
-from engine.demo.workload import Company, Generated, Transaction, workload
+from engine.demo.workload import Company, Generated, Transaction, kind_weights, workload
+from engine.model.workload_mix import SCHEMAS, Mix
 
 KINDS = {
     "place_order", "amend_order", "ship_order", "cancel_order", "win_customer", "change_address",
@@ -113,3 +116,70 @@ def test_rows_have_their_columns(table):
 
 def test_the_company_has_a_few_thousand_rows():
     assert 2000 < sum(len(table.rows) for table in company()) < 6000
+
+
+# Mixes
+
+MIXES = st.builds(
+    Mix,
+    schemas=st.sets(st.sampled_from(SCHEMAS)).map(",".join),
+    inserts=st.integers(0, 3),
+    updates=st.integers(0, 3),
+    deletes=st.integers(0, 3),
+    rows=st.integers(1, 40),
+)
+
+
+def mixed(mix: Mix, seed: int, count: int) -> list[Transaction]:
+    return list(islice(workload(small_company(), seed, mix), count))
+
+
+@settings(max_examples=60, deadline=None)
+@given(MIXES, st.integers(0, 100))
+def test_a_mix_keeps_to_its_tables_and_gives_one_course_of_events(mix, seed):
+    assert mix.problem() is None
+    transactions = mixed(mix, seed, 40)
+    assert transactions == mixed(mix, seed, 40)
+    for transaction in transactions:
+        for statement in transaction.statements:
+            schema = re.match(r'(?:INSERT INTO|UPDATE|DELETE FROM) "(\w+)"', statement.sql)
+            assert schema is not None
+            assert schema[1] in mix.of
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 100), st.integers(2, 200))
+def test_a_transaction_has_so_many_statements_at_least(seed, rows):
+    for transaction in mixed(Mix(rows=rows), seed, 20):
+        assert rows <= len(transaction.statements) < rows + 40
+        for statement in transaction.statements:
+            assert statement.sql.count("%s") == len(statement.parameters)
+
+
+def test_parts_say_what_is_done():
+    done = Counter(transaction.statements[0].sql.split()[0] for transaction in mixed(Mix(updates=1), 1, 200))
+    assert set(done) == {"UPDATE"}
+    weights = kind_weights(Mix(inserts=1, deletes=3))
+    assert sum(weight for kind, weight in weights.items() if kind in ("cancel_order", "leave")) == 3
+    assert sum(weights.values()) == 4
+
+
+def test_a_plan_ends_where_nothing_is_left_to_do():
+    state = small_company()
+    left = len(list(workload(state, 1, Mix("HumanResources", deletes=1))))
+    assert 10 <= left < 20
+    assert len(state.employees) == 50
+    assert mixed(Mix("Production", deletes=1), 1, 5) == []
+
+
+@pytest.mark.parametrize(
+    ("mix", "said"),
+    [
+        (Mix("Sales,Attic"), "no schema 'Attic'"),
+        (Mix(inserts=-1), "parts of 0 to 1000"),
+        (Mix(rows=0), "1 to 10000"),
+        (Mix(burst=10_001), "1 to 10000"),
+    ],
+)
+def test_what_cannot_be_mixed_is_said(mix, said):
+    assert said in (mix.problem() or "")
