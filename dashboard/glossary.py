@@ -30,6 +30,11 @@ LOG_HELD = (
     "Bytes of the source's log that may not be truncated until capture has read them. "
     "It grows while capture is stopped or slow."
 )
+LOG_LIMIT = (
+    "The limit is `max_slot_wal_keep_size` of the source, as pg_replication_slots tells it: what is held and "
+    "what is safe yet (`safe_wal_size`). Beyond it log that capture needs is lost. Points are the data "
+    "collector's snapshots, the last one is of now."
+)
 CAPTURE_STATE = (
     "What capture does: capturing, quiet (nothing to capture is committed), stalled, stopped, or unreachable "
     "where the source does not answer."
@@ -124,7 +129,8 @@ HISTORY = {
     "cmd": "Captured commands (row changes) a second, the mean of each stretch.",
     "empty": "The longest run of scans without a CDC transaction that began in each stretch.",
     "errors": "Errors of the sessions that began in each stretch.",
-    "held": "The most log that the source kept for capture, as the snapshots of each stretch saw it.",
+    "held": "The most log that the source kept for capture, as the snapshots of each stretch saw it, and "
+    "the limit beyond which any is lost (`max_slot_wal_keep_size`).",
 }
 HEAT_MAP = (
     "Rows that each change table gained between snapshots, the busiest tables; an update has two. "

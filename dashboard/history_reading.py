@@ -17,6 +17,7 @@ from dashboard.history import (
     not_yet,
     series,
 )
+from dashboard.log_held import collected_samples, is_unlimited, least_limits
 from dashboard.operations import Operation as Work
 from engine.engine import Engine
 from engine.model.collection import HistoryBreak
@@ -26,15 +27,29 @@ LOG, SIZES = "cdc_slot_data", "cdc_table_size_data"
 TABLES = 20
 """Lanes of the heat map, at most."""
 HELD = "held"
+_COLUMNS = (
+    "snapshot_time",
+    "retained_bytes",
+    "safe_wal_size",
+    "wal_status",
+    "capture_instance",
+    "row_count",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """One range, read: a value for each stretch by the measure's name, and where it is broken."""
+    """One range, read: a value for each stretch by the measure's name, and where it is broken.
+
+    limits: bytes of log that the source could keep at most, for each stretch with a snapshot that told;
+    unlimited: whether all told that there is no limit.
+    """
 
     asked: Asked
     values: Mapping[str, Sequence[float | None]]
     breaks: Sequence[HistoryBreak]
+    limits: Sequence[float | None]
+    unlimited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +68,14 @@ def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
     if newest is None:
         nothing: list[float | None] = [None] * len(asked.starts)
         values = dict.fromkeys([*(measure.name for measure in MEASURES), HELD], nothing)
-        return HistoryRead(Period(asked, values, ()), None, {})
+        return HistoryRead(Period(asked, values, (), nothing), None, {})
     period = _period(engine, asked, newest, "", work)
     earlier = None
     if asked.back is not None:
         before = replace(asked, start=asked.start - asked.back, end=asked.end - asked.back, back=None)
         earlier = _period(engine, before, newest, " of the earlier period", work)
     work.step("reading table sizes")
-    rows = _rows(engine.collected_rows(SIZES, asked.start, asked.end, asked.database))
+    rows = taken_rows(engine.collected_rows(SIZES, asked.start, asked.end, asked.database))
     return HistoryRead(period, earlier, changes_by_table(rows, asked, TABLES, period.breaks))
 
 
@@ -74,18 +89,17 @@ def _period(engine: Engine, asked: Asked, newest: datetime, which: str, work: Wo
     unknown = breaks if ahead is None else [*breaks, ahead]
     values = {measure.name: series(measure, points, asked, unknown) for measure in MEASURES}
     work.step(f"reading the log held{which}")
-    log = _rows(engine.collected_rows(LOG, asked.start, asked.end, asked.database))
-    return Period(asked, values | {HELD: greatest(log, "retained_bytes", asked)}, breaks)
+    log = taken_rows(engine.collected_rows(LOG, asked.start, asked.end, asked.database))
+    held, samples = greatest(log, "retained_bytes", asked), collected_samples(log)
+    limits = least_limits(samples, asked)
+    return Period(asked, values | {HELD: held}, breaks, limits, is_unlimited(samples))
 
 
-def _rows(table: pa.Table | None) -> list[dict[str, Any]]:
+def taken_rows(table: pa.Table | None) -> list[dict[str, Any]]:
+    """What the page needs of the rows of snapshots, their times in UTC."""
     if table is None:
         return []
-    wanted = [
-        name
-        for name in ("snapshot_time", "retained_bytes", "capture_instance", "row_count")
-        if name in table.column_names
-    ]
+    wanted = [name for name in _COLUMNS if name in table.column_names]
     rows: list[dict[str, Any]] = table.select(wanted).to_pylist()
     for row in rows:
         row["snapshot_time"] = row["snapshot_time"].astimezone(UTC)

@@ -8,6 +8,7 @@ from dashboard import state
 from dashboard.components import first_steps, series
 from dashboard.components.job_card import job_card, no_job
 from dashboard.components.kpis import kpi_row
+from dashboard.components.log_held_card import log_held_card
 from dashboard.components.session_table import session_cards
 
 
@@ -24,6 +25,7 @@ def charts() -> None:
     with right:
         series.throughput_card(now, "k_throughput")
         series.empty_scans_card(now, "k_empty")
+    log_held_card(now, "k_log")
     session_cards(now)
 
 

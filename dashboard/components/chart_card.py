@@ -15,8 +15,12 @@ def chart_card(
     meaning: str = "",
     on_range: OnRange | None = None,
     on_point: OnPoint | None = None,
+    caption: str = "",
 ) -> None:
-    """A bordered card; the table is drawn only while it is open. What it tells: `live_plot`."""
+    """A bordered card; the table is drawn only while it is open. What it tells: `live_plot`.
+
+    caption: Markdown, a line below the chart of what it can't draw.
+    """
     with st.container(border=True, gap="xsmall"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{title}**", help=meaning or None, width="content")
@@ -28,5 +32,7 @@ def chart_card(
                 on_change="rerun",
             )
         live_plot(chart, key, on_range, on_point)
+        if caption:
+            st.caption(caption)
     if table.open:
         table.dataframe(chart.table, hide_index=True, width=640, height=360)

@@ -13,6 +13,7 @@ from dashboard import exports, glossary, history, state, theme
 from dashboard import format as fmt
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.history import heat_map, history_chart
+from dashboard.charts.log_held import with_limit
 from dashboard.components import explorer
 from dashboard.components.chart_card import chart_card
 from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
@@ -143,6 +144,8 @@ def _charts(read: HistoryRead) -> None:
             chart = history_chart(
                 title, unit, asked.starts, values, before, period.breaks, span, colour, name == HELD
             )
+            if name == HELD:
+                chart = with_limit(chart, asked.starts, period.limits, period.unlimited, span)
             heading = title if title.lower() == unit else f"{title} ({unit})"
             chart_card(heading, chart, f"h_{name}", glossary.HISTORY[name], choose)
     gaps = [each for each in period.breaks if each.kind is BreakKind.GAP]
@@ -228,10 +231,11 @@ def _csv(operations: OwnOperations, key: str) -> bytes:
         columns["period"] += [which] * len(period.asked.starts)
         columns["from"] += [start.isoformat() for start in period.asked.starts]
         for name, key in _NAMES.items():
-            columns[name] += list(period.values[key])
+            columns[name] += list(period.limits if key == _LIMIT else period.values[key])
     return exports.export(pa.table(columns), exports.CSV)
 
 
+_LIMIT = "limit"
 _NAMES = {
     "latency_max_seconds": "latency",
     "transactions_per_second": "tran",
@@ -239,4 +243,5 @@ _NAMES = {
     "empty_scan_count_max": "empty",
     "error_count": "errors",
     "log_held_bytes": HELD,
+    "log_limit_bytes": _LIMIT,
 }

@@ -5,21 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from dashboard import theme
 from dashboard.changes import fold
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.empty_scans import empty_scans_chart
 from dashboard.charts.lane import Bookmark, Lane
 from dashboard.charts.latency import latency_chart
+from dashboard.charts.log_held import log_held_chart
 from dashboard.charts.mask_matrix import mask_matrix
 from dashboard.charts.range_bar import Endpoint, range_bar
 from dashboard.charts.throughput import transactions_chart
 from dashboard.charts.transaction import transaction_chart
 from dashboard.charts.validity import validity_chart
+from dashboard.log_held import LogSample, log_held_words, most_of_each, sample
 from dashboard.sessions import Bucket, EmptyRun, latencies
+from engine.model.collection import BreakKind, HistoryBreak
+from engine.model.lsn import Lsn
+from engine.monitoring.forecast import LogForecast
+from engine.sources.base import SlotState
 from tests.dashboard.test_sessions import scan
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
 HOUR = TimeRange(NOON, NOON + timedelta(hours=1))
 
 
@@ -208,3 +217,65 @@ def test_a_transaction_has_its_changes_in_order_and_a_lane_for_each_instance() -
     assert list(points.marker.line.width) == [0, 3, 0]
     assert list(chart.figure.layout.yaxis.ticktext) == ["dbo_t", "dbo_u"]
     assert chart.alt == "A transaction of 3 changes in engine order: 2 of dbo_t, 1 of dbo_u."
+
+
+MIB = 2**20
+
+
+def held(minute: int, mib: int, safe: int | None = None, status: str = "reserved") -> LogSample:
+    return sample(NOON + minute * MINUTE, mib * MIB, None if safe is None else safe * MIB, status)
+
+
+def test_the_log_held_has_its_limit_above_it_and_no_line_across_a_gap() -> None:
+    gap = HistoryBreak(BreakKind.GAP, NOON + 5 * MINUTE, NOON + 15 * MINUTE)
+    chart = log_held_chart([held(0, 10, 54), held(5, 30, 34), held(15, 40, 24)], [gap], HOUR)
+    limit, line = chart.figure.data
+    assert list(line.y) == [10, 30, None, 40]
+    assert (limit.name, list(limit.y), limit.line.shape) == ("limit 64 MiB", [64, 64, 64], "hv")
+    assert [shape.name for shape in chart.figure.layout.shapes] == ["gap"]
+    assert chart.alt == "Log held: last 40 MiB, at most 40 MiB; limit 64 MiB."
+
+
+def test_a_limit_far_above_the_log_held_is_named_and_none_at_all_is_said() -> None:
+    far, _line = log_held_chart([held(0, 1, 10_000)], [], HOUR).figure.data
+    assert (list(far.y), far.name) == ([None], "limit 9.8 GiB (off scale)")
+    none = log_held_chart([held(0, 1)], [], HOUR)
+    assert names(none.figure) == ["no limit (max_slot_wal_keep_size = -1)", "log held"]
+    assert "no limit" in none.alt
+
+
+def test_log_that_is_lost_is_a_cross_and_tells_no_limit() -> None:
+    chart = log_held_chart([held(0, 20, 44), held(5, 0, None, "lost")], [], HOUR)
+    assert names(chart.figure) == ["limit 64 MiB", "log lost", "log held"]
+    assert chart.alt.endswith("log that capture needs was lost.")
+    assert log_held_chart([], [], HOUR).figure.layout.annotations[0].text == "Nothing is known of this range"
+
+
+@pytest.mark.parametrize(
+    ("safe", "forecast", "words"),
+    [
+        (34, None, "Now 30 MiB of at most 64 MiB (47%). How fast the log grows is not known yet."),
+        (
+            34,
+            LogForecast(MIB, timedelta(seconds=34), None, is_growing=True),
+            "Now 30 MiB of at most 64 MiB (47%). The log grows by 1 MiB/s: the limit is reached in 34 s.",
+        ),
+        (
+            None,
+            LogForecast(MIB, None, timedelta(hours=3), is_growing=False),
+            "Now 30 MiB, no limit (max_slot_wal_keep_size = -1). The log grows by 1 MiB/s: "
+            "if capture stopped now, the source's disk is full in 3 h 00 m.",
+        ),
+    ],
+)
+def test_the_forecast_of_the_log_held_is_said_in_words(
+    safe: int | None, forecast: LogForecast | None, words: str
+) -> None:
+    room = None if safe is None else safe * MIB
+    slot = SlotState("s", Lsn.ZERO, Lsn.ZERO, 30 * MIB, "reserved", room, None)
+    assert log_held_words(slot, forecast) == words
+
+
+def test_a_chart_of_the_log_held_has_the_most_of_each_stretch() -> None:
+    found = [held(0, 1), held(1, 5), held(2, 3), held(61, 2)]
+    assert [each.held // MIB for each in most_of_each(found, 3600)] == [5, 2]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.history import heat_map, history_chart
+from dashboard.charts.log_held import with_limit
 from dashboard.history import (
     MEASURES,
     PERIOD,
@@ -24,6 +25,7 @@ from dashboard.history import (
     range_text,
     series,
 )
+from dashboard.log_held import collected_samples, least_limits
 from engine.model.collection import BreakKind, HistoryBreak, HistoryPoint
 from tests.dashboard.conftest import Dashboard
 
@@ -115,6 +117,23 @@ def test_the_log_held_is_the_most_that_snapshots_of_a_stretch_saw() -> None:
         for second, size in [(1, 10), (59, 30), (61, None), (120, 5), (500, 9)]
     ]
     assert greatest(rows, "retained_bytes", asked(3)) == [30, None, 5]
+
+
+def test_the_limit_of_the_log_held_is_below_its_line_and_beside_its_numbers() -> None:
+    rows = [
+        {"snapshot_time": NOON + minute * MINUTE, "retained_bytes": size * 2**20, "wal_status": "reserved"}
+        | {"safe_wal_size": None if safe is None else safe * 2**20}
+        for minute, size, safe in [(0, 10, 54), (2, 20, 43), (4, 20, None)]
+    ]
+    limits = least_limits(collected_samples(rows), asked(5))
+    assert limits == [64 * 2**20, None, 63 * 2**20, None, None]
+    values = [10.0, None, 20.0, None, 20.0]
+    chart = history_chart("Log held", "MiB", asked(5).starts, values, None, [], SPAN, is_sampled=True)
+    limited = with_limit(chart, asked(5).starts, limits, False, SPAN)
+    limit, line = limited.figure.data
+    assert (limit.name, list(limit.y), list(line.y)) == ("limit 63 MiB", [64, 63], [10, 20, 20])
+    assert limited.alt == "Log held: at most 20 MiB; 0 gaps, 0 restarts; limit 63 MiB."
+    assert limited.table["limit (MiB)"].tolist()[:3:2] == [64, 63]
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=8))
