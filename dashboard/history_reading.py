@@ -17,13 +17,17 @@ from dashboard.history import (
     not_yet,
     series,
 )
+from dashboard.history_marks import Mark, cleanups, configurations, statements, within
 from dashboard.log_held import collected_samples, is_unlimited, least_limits
 from dashboard.operations import Operation as Work
 from engine.engine import Engine
+from engine.errors import CdcError
 from engine.model.collection import HistoryBreak
 from engine.model.job import RunOutcome
 
 LOG, SIZES = "cdc_slot_data", "cdc_table_size_data"
+ACTIONS = 5000
+"""The newest actions that changes of jobs are looked for in."""
 TABLES = 20
 """Lanes of the heat map, at most."""
 HELD = "held"
@@ -54,21 +58,27 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRead:
-    """What the page shows of a range; ``earlier`` where it is compared."""
+    """What the page shows of a range; ``earlier`` where it is compared.
+
+    marks: what else happened in it; unread: why some are missing, where they could not be read.
+    """
 
     period: Period
     earlier: Period | None
     tables: Mapping[str, Sequence[float | None]]
+    marks: Sequence[Mark] = ()
+    unread: str = ""
 
 
 def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
     """Everything of a range. No Spark job where the lake's files can be read from here."""
     taken = (run for run in engine.collection_runs(None, 20) if run.outcome is RunOutcome.SUCCEEDED)
     newest = max((run.snapshot_time for run in taken), default=None)
+    marks, unread = _marks(engine, asked, work)
     if newest is None:
         nothing: list[float | None] = [None] * len(asked.starts)
         values = dict.fromkeys([*(measure.name for measure in MEASURES), HELD], nothing)
-        return HistoryRead(Period(asked, values, (), nothing), None, {})
+        return HistoryRead(Period(asked, values, (), nothing), None, {}, marks, unread)
     period = _period(engine, asked, newest, "", work)
     earlier = None
     if asked.back is not None:
@@ -76,7 +86,21 @@ def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
         earlier = _period(engine, before, newest, " of the earlier period", work)
     work.step("reading table sizes")
     rows = taken_rows(engine.collected_rows(SIZES, asked.start, asked.end, asked.database))
-    return HistoryRead(period, earlier, changes_by_table(rows, asked, TABLES, period.breaks))
+    tables = changes_by_table(rows, asked, TABLES, period.breaks)
+    return HistoryRead(period, earlier, tables, marks, unread)
+
+
+def _marks(engine: Engine, asked: Asked, work: Work) -> tuple[Sequence[Mark], str]:
+    """DDL is that of the instances which this reader may read, as `Engine.schema_changes` tells them."""
+    work.step("reading what was changed")
+    actions = engine.activity(ACTIONS, asked.database)
+    marks, unread = configurations(actions), ""
+    try:
+        marks += cleanups(engine.job_history(asked.database, "cleanup"), actions)
+        marks += statements(engine.schema_changes(asked.database))
+    except CdcError as error:  # whether a reader may see it is asked of the source, which may be away
+        unread = str(error)
+    return within(marks, asked.start, asked.end), unread
 
 
 def _period(engine: Engine, asked: Asked, newest: datetime, which: str, work: Work) -> Period:

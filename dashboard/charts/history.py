@@ -13,7 +13,9 @@ import plotly.graph_objects as go
 from dashboard import format as fmt
 from dashboard import theme
 from dashboard.charts.chart import Chart, TimeRange, gap_bands, mark, note, time_figure
+from dashboard.charts.marks import add_marks
 from dashboard.history import restarts
+from dashboard.history_marks import Mark, counts
 from engine.model.collection import BreakKind, HistoryBreak
 
 HEIGHT = 170
@@ -30,17 +32,20 @@ def history_chart(
     span: TimeRange,
     colour: str = theme.ACCENT,
     is_sampled: bool = False,
+    marks: Sequence[Mark] = (),
 ) -> Chart:
     """One measure over the range; ``earlier`` is the compared period, a ghost line on the same stretches.
 
+    marks: what else happened in the range.
     is_sampled: values come with snapshots, so that stretches between two have none; the line goes on there.
     """
     figure = time_figure(span, HEIGHT, unit)
     figure.update_layout(showlegend=earlier is not None)
     gap_bands(figure, [each for each in breaks if each.kind is BreakKind.GAP], span)
+    anew, step = restarts(breaks), starts[1] - starts[0] if len(starts) > 1 else timedelta(0)
+    add_marks(figure, marks, span, max(1, int(step.total_seconds())))
     if earlier is not None:
         figure.add_trace(_ghost(*_drawn(starts, earlier, is_sampled, ()), unit, span))
-    anew, step = restarts(breaks), starts[1] - starts[0] if len(starts) > 1 else timedelta(0)
     x, y = _broken(*_drawn(starts, values, is_sampled, breaks), anew, step)
     figure.add_trace(
         go.Scatter(
@@ -60,9 +65,8 @@ def history_chart(
     known = [value for value in values if value is not None]
     if not known:
         note(figure, "Nothing is known of this range")
-    return Chart(
-        figure, _alt(title, unit, known, earlier, breaks), _table(starts, values, earlier, unit, span)
-    )
+    alt = _alt(title, unit, known, earlier, breaks, marks)
+    return Chart(figure, alt, _table(starts, values, earlier, unit, span))
 
 
 def _drawn(
@@ -130,6 +134,7 @@ def _alt(
     known: Sequence[float],
     earlier: Sequence[float | None] | None,
     breaks: Sequence[HistoryBreak],
+    marks: Sequence[Mark],
 ) -> str:
     if not known:
         return f"{title}: nothing is known of this range."
@@ -138,7 +143,8 @@ def _alt(
     if before:
         text += f", {fmt.number(max(before), 2)} {unit} in the earlier period"
     gaps = sum(1 for each in breaks if each.kind is BreakKind.GAP)
-    return f"{text}; {fmt.plural(gaps, 'gap')}, {fmt.plural(len(restarts(breaks)), 'restart')}."
+    told = [fmt.plural(gaps, "gap"), fmt.plural(len(restarts(breaks)), "restart"), *counts(marks).values()]
+    return f"{text}; {', '.join(told)}."
 
 
 def _table(

@@ -46,9 +46,10 @@ def with_limit(
         return chart
     figure.add_trace(drawn)
     figure.data = (figure.data[-1], *figure.data[:-1])  # what the chart is of stays on top
-    figure.update_layout(showlegend=True)
-    for trace in figure.data[1:]:
-        trace.showlegend = True
+    if not figure.layout.showlegend:  # without an earlier period the heading names the line
+        figure.update_traces(showlegend=False)
+        figure.update_layout(showlegend=True)
+        figure.data[0].showlegend = True
     table = chart.table.assign(**{"limit (MiB)": [None if each is None else each / MIB for each in limits]})
     return replace(chart, alt=f"{chart.alt.removesuffix('.')}; {drawn.name}.", table=table)
 

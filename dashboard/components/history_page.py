@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
+import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
@@ -14,13 +15,15 @@ from dashboard import format as fmt
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.history import heat_map, history_chart
 from dashboard.charts.log_held import with_limit
+from dashboard.charts.marks import LOOKS
 from dashboard.components import explorer
 from dashboard.components.chart_card import chart_card
 from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
 from dashboard.components.problem import escaped
 from dashboard.components.range_picker import RangePicker
 from dashboard.history import MEASURES, PERIOD, SPANS, Asked
-from dashboard.history_reading import HELD, HistoryRead, Period, read_history
+from dashboard.history_marks import counts
+from dashboard.history_reading import HELD, HistoryRead, read_history
 from dashboard.operations import Operation, OwnOperations
 from dashboard.snapshot import DatabaseView
 from engine.errors import ExportsOff
@@ -130,7 +133,7 @@ def _charts(read: HistoryRead) -> None:
     period, earlier = read.period, read.earlier
     asked = period.asked
     span = TimeRange(asked.start, asked.end, state.viewer().axis_zone)
-    st.markdown(_sentence(period))
+    st.markdown(_sentence(read))
     grid, choose = st.columns(2), partial(_choose, span)
     cards = [(each.name, each.title, each.unit) for each in MEASURES]
     cards.insert(4, (HELD, "Log held, most", "bytes"))
@@ -142,7 +145,16 @@ def _charts(read: HistoryRead) -> None:
         with grid[number % 2]:
             colour = _COLOURS.get(name, theme.ACCENT) if any(values) else theme.NEUTRAL
             chart = history_chart(
-                title, unit, asked.starts, values, before, period.breaks, span, colour, name == HELD
+                title,
+                unit,
+                asked.starts,
+                values,
+                before,
+                period.breaks,
+                span,
+                colour,
+                name == HELD,
+                read.marks,
             )
             if name == HELD:
                 chart = with_limit(chart, asked.starts, period.limits, period.unlimited, span)
@@ -152,7 +164,31 @@ def _charts(read: HistoryRead) -> None:
     chart = heat_map(read.tables, asked.starts, asked.step, gaps, span)
     clicked = partial(_click, span, asked.step)
     chart_card("Rows captured by table and time", chart, "h_heat", glossary.HEAT_MAP, choose, clicked)
+    _happenings(read)
     _open_clicked()
+
+
+def _happenings(read: HistoryRead) -> None:
+    """The marks as a list: all of them, in words."""
+    if read.unread:
+        st.caption(f":material/warning: Not all that happened is marked: {escaped(read.unread)}")
+    if not read.marks:
+        return
+    title = f"What happened meanwhile: {', '.join(counts(read.marks).values())}"
+    with st.expander(
+        title, type="compact", icon=":material/flag:", key="h_marks", on_change="rerun"
+    ) as list_:
+        if not list_.open:
+            return
+        zone = state.viewer().axis_zone
+        frame = pd.DataFrame(
+            {
+                "time": [fmt.moment(each.at, zone) for each in read.marks],
+                "what": [f"{LOOKS[each.kind].glyph} {each.kind}" for each in read.marks],
+                "details": [each.text for each in read.marks],
+            }
+        )
+        st.dataframe(frame, hide_index=True, height=theme.table_height(len(frame), 12), key="h_marks_list")
 
 
 def _choose(span: TimeRange, shown: tuple[str, str] | None) -> None:
@@ -183,23 +219,26 @@ def _in_mib(values: Sequence[float | None]) -> list[float | None]:
     return [None if value is None else value / 2**20 for value in values]
 
 
-def _sentence(period: Period) -> str:
-    """The range in words, with what breaks it."""
-    asked, zone = period.asked, state.viewer().axis_zone
+def _sentence(read: HistoryRead) -> str:
+    """The range in words, with what breaks it and what is marked in it."""
+    period, zone = read.period, state.viewer().axis_zone
+    asked = period.asked
     gaps = [each for each in period.breaks if each.kind is BreakKind.GAP]
     restarts = len(history.restarts(period.breaks))
     text = (
         f"{fmt.moment(asked.start, zone)} to {fmt.moment(asked.end, zone)}, in stretches of "
         f"{fmt.duration(asked.step)}"
     )
+    marked = "".join(f" · {LOOKS[kind].glyph} {words}" for kind, words in counts(read.marks).items())
     if not any(value is not None for values in period.values.values() for value in values):
-        return f":gray[:material/help: **Nothing was collected**] in this range: {text}"
+        return f":gray[:material/help: **Nothing was collected**] in this range: {text}{marked}"
     if gaps:
         why = f": {escaped(gaps[-1].reason)}" if gaps[-1].reason else ""
         text += f" · :orange[:material/warning: {fmt.plural(len(gaps), 'gap')}], shown grey{why}"
     else:
         text += " · :green[:material/check_circle: no gap]"
-    return text + (f" · {fmt.plural(restarts, 'restart')}, dashed" if restarts else "")
+    text += f" · {fmt.plural(restarts, 'restart')}, dashed" if restarts else ""
+    return text + marked
 
 
 def _export_button(asked: Asked) -> None:
