@@ -133,9 +133,9 @@ HISTORY = {
     "the limit beyond which any is lost (`max_slot_wal_keep_size`).",
 }
 HEAT_MAP = (
-    "Rows that each change table gained between snapshots, the busiest tables; an update has two. "
-    "Colours are "
-    "logarithmic. A stretch in which cleanup took more than capture added shows none."
+    "Rows that each change table gained between snapshots, the busiest tables; an update has two. Snapshots "
+    "count rows, not operations: a click on a cell shows its changes. On the logarithmic scale quiet tables "
+    "show too. A stretch in which cleanup took more than capture added shows none."
 )
 TUNER = (
     "From the commit to its capture, for the slowest change of the week. The job that looks at the log least "

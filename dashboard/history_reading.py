@@ -60,12 +60,14 @@ class Period:
 class HistoryRead:
     """What the page shows of a range; ``earlier`` where it is compared.
 
+    captured: how many change tables snapshots know, of which ``tables`` are the busiest.
     marks: what else happened in it; unread: why some are missing, where they could not be read.
     """
 
     period: Period
     earlier: Period | None
     tables: Mapping[str, Sequence[float | None]]
+    captured: int = 0
     marks: Sequence[Mark] = ()
     unread: str = ""
 
@@ -78,7 +80,7 @@ def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
     if newest is None:
         nothing: list[float | None] = [None] * len(asked.starts)
         values = dict.fromkeys([*(measure.name for measure in MEASURES), HELD], nothing)
-        return HistoryRead(Period(asked, values, (), nothing), None, {}, marks, unread)
+        return HistoryRead(Period(asked, values, (), nothing), None, {}, 0, marks, unread)
     period = _period(engine, asked, newest, "", work)
     earlier = None
     if asked.back is not None:
@@ -87,7 +89,8 @@ def read_history(engine: Engine, asked: Asked, work: Work) -> HistoryRead:
     work.step("reading table sizes")
     rows = taken_rows(engine.collected_rows(SIZES, asked.start, asked.end, asked.database))
     tables = changes_by_table(rows, asked, TABLES, period.breaks)
-    return HistoryRead(period, earlier, tables, marks, unread)
+    captured = len({row["capture_instance"] for row in rows} - {None})
+    return HistoryRead(period, earlier, tables, captured, marks, unread)
 
 
 def _marks(engine: Engine, asked: Asked, work: Work) -> tuple[Sequence[Mark], str]:

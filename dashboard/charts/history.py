@@ -166,8 +166,9 @@ def heat_map(
     step: int,
     gaps: Sequence[HistoryBreak],
     span: TimeRange,
+    is_log: bool = True,
 ) -> Chart:
-    """Rows captured by table and time; on a logarithmic scale, so that quiet tables show too."""
+    """Rows captured by table and time; on a logarithmic scale, unless not, so that quiet tables show too."""
     names = list(tables)[::-1]
     figure = time_figure(span, max(150, 76 + LANE * len(names)))
     figure.update_layout(
@@ -181,7 +182,8 @@ def heat_map(
         go.Heatmap(
             x=[span.at(start + middle) for start in starts],
             y=names,
-            z=[[None if not value else log10(value + 1) for value in row] for row in rows],
+            z=[[_shade(value, is_log) for value in row] for row in rows],
+            zmin=0,
             customdata=[[0 if value is None else value for value in row] for row in rows],
             colorscale=[[0, theme.ACCENT + "33"], [1, theme.ACCENT]],
             showscale=False,
@@ -195,6 +197,13 @@ def heat_map(
     if not any(totals.values()):
         note(figure, "No change was captured in this range")
     return Chart(figure, _heat_alt(totals), _heat_table(tables, starts, span))
+
+
+def _shade(value: float | None, is_log: bool) -> float | None:
+    """What a cell's colour goes by: nothing where nothing is known or came."""
+    if not value:
+        return None
+    return log10(value + 1) if is_log else value
 
 
 def _heat_alt(totals: Mapping[str, float]) -> str:

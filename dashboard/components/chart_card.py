@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.charts.chart import Chart
 from dashboard.components.live_plot import OnPoint, OnRange, live_plot
+from dashboard.components.scale_switch import ScaleSwitch
 
 
 def chart_card(
@@ -16,6 +17,7 @@ def chart_card(
     on_range: OnRange | None = None,
     on_point: OnPoint | None = None,
     caption: str = "",
+    scale: ScaleSwitch | None = None,
 ) -> None:
     """A bordered card; the table is drawn only while it is open. What it tells: `live_plot`.
 
@@ -24,6 +26,9 @@ def chart_card(
     with st.container(border=True, gap="xsmall"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{title}**", help=meaning or None, width="content")
+            if scale is not None:
+                st.space("stretch")
+                scale.draw()
             table = st.popover(
                 ":material/table:",
                 help="The numbers as a table",

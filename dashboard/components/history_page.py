@@ -21,6 +21,7 @@ from dashboard.components.chart_card import chart_card
 from dashboard.components.operation_box import AT_ONCE, operation_failure, operation_progress
 from dashboard.components.problem import escaped
 from dashboard.components.range_picker import RangePicker
+from dashboard.components.scale_switch import LINEAR, LOG, ScaleSwitch
 from dashboard.history import MEASURES, PERIOD, SPANS, Asked
 from dashboard.history_marks import counts
 from dashboard.history_reading import HELD, HistoryRead, read_history
@@ -30,6 +31,7 @@ from engine.errors import ExportsOff
 from engine.model.collection import BreakKind
 
 RANGE = RangePicker("h_range", SPANS, "24h")
+SCALE = ScaleSwitch("h_scale", (LOG, LINEAR))
 NOTHING = "nothing"
 _CLICKED = "h_clicked"
 READING = 60.0
@@ -161,11 +163,17 @@ def _charts(read: HistoryRead) -> None:
             heading = title if title.lower() == unit else f"{title} ({unit})"
             chart_card(heading, chart, f"h_{name}", glossary.HISTORY[name], choose)
     gaps = [each for each in period.breaks if each.kind is BreakKind.GAP]
-    chart = heat_map(read.tables, asked.starts, asked.step, gaps, span)
+    chart = heat_map(read.tables, asked.starts, asked.step, gaps, span, SCALE.chosen == LOG)
     clicked = partial(_click, span, asked.step)
-    chart_card("Rows captured by table and time", chart, "h_heat", glossary.HEAT_MAP, choose, clicked)
+    few = "" if len(read.tables) >= read.captured else _few(read)
+    title = "Rows captured by table and time"
+    chart_card(title, chart, "h_heat", glossary.HEAT_MAP, choose, clicked, few, SCALE)
     _happenings(read)
     _open_clicked()
+
+
+def _few(read: HistoryRead) -> str:
+    return f"The {len(read.tables)} change tables with the most rows in this range, of {read.captured}."
 
 
 def _happenings(read: HistoryRead) -> None:

@@ -197,6 +197,24 @@ def test_a_heat_map_leaves_out_what_is_not_known() -> None:
     assert chart.alt == "Rows captured by table and time: busy has the most, 100."
 
 
+def test_a_heat_map_is_logarithmic_or_linear_and_its_numbers_stay() -> None:
+    tables = {"busy": [999, None], "quiet": [9, 0]}
+    by_log = heat_map(tables, asked(2).starts, 60, [], SPAN).figure.data[0]
+    assert [list(row) for row in by_log.z] == [[1, None], [3, None]]
+    linear = heat_map(tables, asked(2).starts, 60, [], SPAN, is_log=False).figure.data[0]
+    assert [list(row) for row in linear.z] == [[9, None], [999, None]]
+    assert by_log.customdata == linear.customdata
+
+
+def test_the_scale_is_in_the_address(tracked: str, dashboard: Dashboard) -> None:
+    dashboard.test.query_params["h_scale"] = "linear"
+    dashboard.open("history")
+    dashboard.wait()
+    assert dashboard.test.button_group("h_scale").value == "linear"
+    dashboard.test.query_params["h_scale"] = "nonsense"
+    dashboard.run()
+
+
 def test_the_range_is_in_the_address_and_a_wrong_one_is_said(tracked: str, dashboard: Dashboard) -> None:
     dashboard.test.query_params["h_range"] = "last night"
     dashboard.open("history")
