@@ -43,7 +43,8 @@ CAPTURED_TABLES = "Source tables with at least one capture instance; a table may
 EMPTY_SCANS = "Scans that found no transaction of a tracked table, since the last that did."
 CEILING = (
     "`maxtrans` × `maxscans` / `pollinginterval` of the running configuration: more transactions per second "
-    "are never captured. With polling interval 0 there is no ceiling."
+    "are never captured. With polling interval 0 there is no ceiling. The line changes where the job began "
+    "to run with other parameters, and ends where it did."
 )
 PHASES = {
     1: "reading configuration",

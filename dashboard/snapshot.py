@@ -6,7 +6,7 @@ It comes from the control database (and one short look at each source's slot), n
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ from engine.errors import CdcError, ControlUnreachable
 from engine.model.capture_instance import CaptureInstance
 from engine.model.client import Client
 from engine.model.dashboard import DashboardSettings
-from engine.model.job import AnyJob, CleanupJob, Job, is_capture, is_cleanup
+from engine.model.job import AnyJob, CleanupJob, Job, JobRun, JobType, is_capture, is_cleanup
 from engine.model.lsn import Lsn
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
@@ -32,6 +32,9 @@ TICK = 2.0
 
 ATTENTION = timedelta(seconds=40)
 """How long after the last look snapshots go on (longer than the slowest refresh interval)."""
+
+RUNS = 100
+"""Newest runs of the capture job: they tell the ceilings of charts."""
 
 SESSIONS = 200
 """Newest sessions of the present agent run that a page lists."""
@@ -49,8 +52,8 @@ class DatabaseView:
     """One database. ``sessions``: of the current agent run, with session 0; ``history``: across runs.
 
     Both have what `SnapshotFeed.look_at` read, and so have ``commit_times``, of low watermarks and of what
-    clients acknowledged; a database that nobody looks at has none. ``history`` is in order of time and
-    without session 0.
+    clients acknowledged, and ``capture_runs``, the newest first; a database that nobody looks at has none.
+    ``history`` is in order of time and without session 0.
     """
 
     database: SourceDatabase
@@ -64,6 +67,7 @@ class DatabaseView:
     history: tuple[ScanSession, ...] = ()
     has_sessions: bool = False
     commit_times: Mapping[Lsn, datetime] = field(default_factory=dict)
+    capture_runs: tuple[JobRun, ...] = ()
 
     @property
     def name(self) -> str:
@@ -269,4 +273,22 @@ class SnapshotFeed:
             history = kept.read_on(engine, view.name, now)
             sessions = tuple(engine.scan_sessions(view.name, limit=SESSIONS))
             times = self._commit_times.setdefault(view.name, _CommitTimes()).of(engine, view)
-        return replace(view, sessions=sessions, history=history, has_sessions=True, commit_times=times)
+            runs = tuple(_runs(engine, view.name))
+        return replace(
+            view,
+            sessions=sessions,
+            history=history,
+            has_sessions=True,
+            commit_times=times,
+            capture_runs=runs,
+        )
+
+
+def _runs(engine: Engine, database: str) -> Sequence[JobRun]:
+    """None of a database that was disabled a moment ago."""
+    try:
+        return engine.job_history(database, JobType.CAPTURE, RUNS)
+    except ControlUnreachable:
+        raise
+    except CdcError:
+        return ()

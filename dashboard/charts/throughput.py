@@ -1,4 +1,4 @@
-"""Throughput of capture: transactions per second against the ceiling of the running configuration."""
+"""Throughput of capture: transactions per second against the ceilings of what ran."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ import plotly.graph_objects as go
 
 from dashboard import format as fmt
 from dashboard import theme
+from dashboard.ceilings import CeilingStep, utilisation
 from dashboard.charts.chart import Chart, TimeRange, note, time_figure
 from dashboard.sessions import Bucket
 
 _COMMANDS = theme.CATEGORICAL[5]
 
 
-def transactions_chart(buckets: Sequence[Bucket], ceiling: float | None, span: TimeRange) -> Chart:
+def transactions_chart(buckets: Sequence[Bucket], steps: Sequence[CeilingStep], span: TimeRange) -> Chart:
     """Captured transactions per second, with the ceiling ``maxtrans * maxscans / pollinginterval``.
 
-    A ceiling far above everything drawn stays out of the scale and is named in the legend,
-    since it would press the series flat.
+    steps: the ceilings of runs; where none ran there is none. One far above everything drawn stays out of
+    the scale and is named in the legend, since it would press the series flat.
     """
-    values = [bucket.transactions for bucket in buckets]
+    values, used = [bucket.transactions for bucket in buckets], utilisation(buckets, steps)
     figure = time_figure(span, 220, "tran/s")
-    figure.add_trace(_series(buckets, values, span, "transactions/s", theme.ACCENT, "tran/s"))
+    series = _series(buckets, values, span, "transactions/s", theme.ACCENT, "tran/s")
+    series.update(
+        customdata=["" if share is None else f", {share:.0%} of the ceiling" for share in used],
+        hovertemplate="%{y:,.1f} tran/s%{customdata}<extra></extra>",
+    )
+    figure.add_trace(series)
     known = [value for value in values if value is not None]
-    highest = max(known, default=0.0)
-    if ceiling is not None:
-        _ceiling(figure, ceiling, span, drawn=ceiling <= max(highest, 1) * 4)
+    shown = [
+        step for step in steps if step.start <= span.end and (step.end is None or step.end >= span.start)
+    ]
+    if any(step.ceiling is not None for step in shown):
+        figure.add_trace(_ceiling(shown, span, most=max(known, default=0.0)))
     figure.add_trace(_area(buckets, values, span, theme.ACCENT))
     if not known:
         note(figure, "No scan in this range")
-    return Chart(figure, _alt(known, ceiling), _table(buckets, span))
+    table = _table(buckets, span).assign(**{"of the ceiling": used})
+    return Chart(figure, _alt(known, shown, used), table)
 
 
 def commands_chart(buckets: Sequence[Bucket], span: TimeRange) -> Chart:
@@ -87,28 +96,44 @@ def _area(
     )
 
 
-def _ceiling(figure: go.Figure, ceiling: float, span: TimeRange, drawn: bool) -> None:
-    name = f"ceiling {fmt.rate(ceiling, 'tran/s')}" + ("" if drawn else " (off scale)")
-    figure.add_trace(
-        go.Scatter(
-            x=[span.at(span.start), span.at(span.end)],
-            y=[ceiling, ceiling] if drawn else [None, None],
-            name=name,
-            mode="lines",
-            line={"color": theme.FAILING, "width": 1.5, "dash": "dash"},
-            hoverinfo="skip",
-            showlegend=True,
-        )
+FAR = 4
+"""How many times above all that is drawn a ceiling may be, to be drawn itself."""
+
+
+def _ceiling(steps: Sequence[CeilingStep], span: TimeRange, most: float) -> go.Scatter:
+    """A level for each run; the line ends where the run did."""
+    x: list[str] = []
+    y: list[float | None] = []
+    for step in steps:
+        is_drawn = step.ceiling is not None and step.ceiling <= max(most, 1) * FAR
+        start, end = max(step.start, span.start), min(step.end or span.end, span.end)
+        x += [span.at(start), span.at(end), span.at(end)]
+        y += [step.ceiling, step.ceiling, None] if is_drawn else [None, None, None]
+    last = next(step.ceiling for step in reversed(steps) if step.ceiling is not None)
+    is_last_drawn = last <= max(most, 1) * FAR
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=f"ceiling {fmt.rate(last, 'tran/s')}" + ("" if is_last_drawn else " (off scale)"),
+        mode="lines",
+        line={"color": theme.FAILING, "width": 1.5, "dash": "dash", "shape": "hv"},
+        connectgaps=False,
+        hoverinfo="skip",
+        showlegend=True,
     )
 
 
-def _alt(known: Sequence[float], ceiling: float | None) -> str:
+def _alt(known: Sequence[float], steps: Sequence[CeilingStep], used: Sequence[float | None]) -> str:
     if not known:
         return "No scan in this range."
     text = f"Captured transactions per second: at most {fmt.rate(max(known), 'tran/s')}"
-    if ceiling is None:
-        return text + ", no ceiling with polling interval 0."
-    return text + f", ceiling {fmt.rate(ceiling, 'tran/s')} ({max(known) / ceiling:.0%} used at the peak)."
+    if not steps:
+        return f"{text}."
+    if steps[-1].ceiling is None:
+        return f"{text}, no ceiling with polling interval 0."
+    peak = max((share for share in used if share is not None), default=None)
+    share = "" if peak is None else f" ({peak:.0%} used at the peak)"
+    return f"{text}, ceiling {fmt.rate(steps[-1].ceiling, 'tran/s')}{share}."
 
 
 def _table(buckets: Sequence[Bucket], span: TimeRange) -> pd.DataFrame:

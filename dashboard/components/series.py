@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard import glossary, sessions, state
+from dashboard.ceilings import ceiling_steps, utilisation, utilisation_words
 from dashboard.charts.empty_scans import empty_scans_chart
 from dashboard.charts.latency import latency_chart
 from dashboard.charts.throughput import commands_chart, transactions_chart
@@ -28,18 +29,16 @@ def latency_card(view: DatabaseView, key: str) -> None:
 
 
 def throughput_card(view: DatabaseView, key: str) -> None:
-    """Transactions per second and the ceiling of what runs."""
-    viewer, job = state.viewer(), view.capture_job
+    """Transactions per second and the ceilings of what ran."""
+    viewer = state.viewer()
     span = viewer.axis(state.now())
-    running = job.running if job else None
     recent = sessions.reaching_into(view.history, span.start)
-    chart = transactions_chart(
-        sessions.throughput(recent, span.start, span.end, viewer.step),
-        running.ceiling if running else None,
-        span,
-    )
+    buckets = sessions.throughput(recent, span.start, span.end, viewer.step)
+    steps = ceiling_steps(view.capture_runs, view.capture_job, view.history)
+    chart = transactions_chart(buckets, steps, span)
     meaning = glossary.THROUGHPUT + "\n\nCeiling: " + glossary.CEILING
-    chart_card("Throughput and its ceiling", chart, key, meaning, state.choose_range)
+    used = utilisation_words(utilisation(buckets, steps))
+    chart_card("Throughput and its ceiling", chart, key, meaning, state.choose_range, caption=used)
 
 
 def commands_card(view: DatabaseView, key: str) -> None:

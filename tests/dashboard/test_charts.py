@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard import theme
+from dashboard.ceilings import CeilingStep, utilisation, utilisation_words
 from dashboard.changes import fold
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.empty_scans import empty_scans_chart
@@ -36,31 +37,56 @@ def buckets(*rates: float | None) -> list[Bucket]:
     return [Bucket(NOON + timedelta(seconds=10 * n), rate, rate) for n, rate in enumerate(rates)]
 
 
+def running(ceiling: float | None) -> list[CeilingStep]:
+    """One run over all of the range."""
+    return [CeilingStep(NOON, None, ceiling)]
+
+
 def names(figure: object) -> list[str]:
     return [trace.name for trace in figure.data]  # type: ignore[attr-defined]
 
 
 def test_no_data_is_a_gap_never_a_zero() -> None:
-    chart = transactions_chart(buckets(5, None, 0), 1000, HOUR)
+    chart = transactions_chart(buckets(5, None, 0), running(1000), HOUR)
     assert list(chart.figure.data[0].y) == [5, None, 0]
     assert chart.figure.data[0].connectgaps is False
 
 
 def test_a_ceiling_far_above_is_named_but_does_not_flatten_the_series() -> None:
-    chart = transactions_chart(buckets(5, 6), 1000, HOUR)
-    assert list(chart.figure.data[1].y) == [None, None]
+    chart = transactions_chart(buckets(5, 6), running(1000), HOUR)
+    assert set(chart.figure.data[1].y) == {None}
     assert "off scale" in chart.figure.data[1].name
-    assert list(transactions_chart(buckets(500), 1000, HOUR).figure.data[1].y) == [1000, 1000]
+    assert list(transactions_chart(buckets(500), running(1000), HOUR).figure.data[1].y) == [1000, 1000, None]
 
 
 def test_polling_without_pause_has_no_ceiling() -> None:
-    chart = transactions_chart(buckets(5), None, HOUR)
+    chart = transactions_chart(buckets(5), running(None), HOUR)
     assert names(chart.figure) == ["transactions/s", None]
     assert "no ceiling" in chart.alt
 
 
+def test_the_ceiling_is_a_step_for_each_run_and_ends_with_it() -> None:
+    steps = [
+        CeilingStep(NOON - MINUTE, NOON + MINUTE, 10),
+        CeilingStep(NOON + 2 * MINUTE, NOON + 3 * MINUTE, None),
+        CeilingStep(NOON + 3 * MINUTE, None, 40),
+    ]
+    minutely = [Bucket(NOON + n * MINUTE, rate, rate) for n, rate in enumerate([5, 5, 5, 30])]
+    chart = transactions_chart(minutely, steps, HOUR)
+    line = chart.figure.data[1]
+    assert list(line.y) == [10, 10, None, None, None, None, 40, 40, None]
+    assert (line.x[0], line.x[1], line.x[7]) == (*map(HOUR.at, (NOON, NOON + MINUTE, HOUR.end)),)
+    assert line.name == "ceiling 40 tran/s"
+    assert list(chart.figure.data[0].customdata) == [", 50% of the ceiling", "", "", ", 75% of the ceiling"]
+    assert chart.table["of the ceiling"].tolist()[::3] == [0.5, 0.75]
+    assert chart.alt.endswith("ceiling 40 tran/s (75% used at the peak).")
+    assert utilisation_words(utilisation(minutely, steps)) == (
+        "50% of the ceiling used last, 50% at the peak of this range."
+    )
+
+
 def test_an_empty_chart_says_why() -> None:
-    chart = transactions_chart(buckets(None, None), 1000, HOUR)
+    chart = transactions_chart(buckets(None, None), running(1000), HOUR)
     assert chart.figure.layout.annotations[0].text == "No scan in this range"
 
 
@@ -154,12 +180,14 @@ def test_what_lies_outside_the_validity_interval_is_drawn_apart() -> None:
 
 
 def test_a_figure_without_a_new_scan_is_identical() -> None:
-    first, second = (transactions_chart(buckets(5, None, 0), 1000, HOUR).figure.to_json() for _ in range(2))
+    first, second = (
+        transactions_chart(buckets(5, None, 0), running(1000), HOUR).figure.to_json() for _ in range(2)
+    )
     assert first == second
 
 
 def test_the_area_below_a_series_does_not_bridge_what_is_not_known() -> None:
-    line, _ceiling, area = transactions_chart(buckets(5, None, 4), 10, HOUR).figure.data
+    line, _ceiling, area = transactions_chart(buckets(5, None, 4), running(10), HOUR).figure.data
     assert list(line.y) == [5, None, 4]
     assert line.fill is None
     assert list(area.y) == [5, 0, 4]
