@@ -85,12 +85,3 @@ def utilisation(buckets: Sequence[Bucket], steps: Sequence[CeilingStep]) -> list
         known = bucket.transactions is not None and bool(ceiling)
         found.append((bucket.transactions or 0) / (ceiling or 1) if known else None)
     return found
-
-
-def utilisation_words(used: Sequence[float | None]) -> str:
-    """The share used of late and at the peak; empty where there is no ceiling."""
-    known = [share for share in used[:-1] if share is not None]  # the last bucket is not full yet
-    if not known:
-        return ""
-    late = f"{known[-1]:.0%} of the ceiling used last"
-    return f"{late}, {max(known):.0%} at the peak of this range."

@@ -121,6 +121,11 @@ def rate(value: float | None, unit: str) -> str:
     return f"{number(value, 0 if value >= 100 else 1)} {unit}"
 
 
+def share(part: float) -> str:
+    """``43%``; what is there is not called nothing: ``<1%``."""
+    return "<1%" if 0 < part < 0.005 else f"{part:.0%}"
+
+
 def size(count: int | None) -> str:
     """Bytes in the largest binary unit that keeps at least 1: ``16 MiB``."""
     if count is None:

@@ -6,6 +6,10 @@ LATENCY = (
     "Time from the commit at the source to the end of the scan that captured it, for the newest "
     "captured transaction. An empty scan has no latency."
 )
+LATENCY_ALERT = (
+    "Red: from where on capture that is behind is an alert (page Settings). The scale `auto` is logarithmic "
+    "where one slow scan would press all others flat."
+)
 THROUGHPUT = (
     "Captured transactions per second, the mean of the last minute with scans. "
     "Only transactions that touched a tracked table count."

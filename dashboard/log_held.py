@@ -91,7 +91,11 @@ def log_held_words(slot: SlotState | None, forecast: LogForecast | None) -> str:
 
 
 def _share(held: int, limit: int) -> str:
-    return f"at most {fmt.size(limit)} ({held / limit:.0%})" if limit > 0 else f"at most {fmt.size(limit)}"
+    return (
+        f"at most {fmt.size(limit)} ({fmt.share(held / limit)})"
+        if limit > 0
+        else f"at most {fmt.size(limit)}"
+    )
 
 
 def _forecast_words(found: LogForecast | None) -> str:

@@ -14,6 +14,7 @@ import structlog
 
 from engine.engine import Engine
 from engine.errors import CdcError, ControlUnreachable
+from engine.model.alert import AlertThresholds
 from engine.model.capture_instance import CaptureInstance
 from engine.model.client import Client
 from engine.model.dashboard import DashboardSettings
@@ -106,6 +107,7 @@ class Snapshot:
     databases: tuple[DatabaseView, ...] = ()
     failure: Exception | None = None
     settings: DashboardSettings = field(default_factory=DashboardSettings)
+    thresholds: AlertThresholds | None = None
 
     def database(self, name: str | None) -> DatabaseView | None:
         """The view of that database; the first one for an unknown name."""
@@ -241,13 +243,14 @@ class SnapshotFeed:
         last = self._snapshot
         if last is None:
             return Snapshot(self._clock(), None, (), error)
-        return Snapshot(last.taken, last.status, last.databases, error, last.settings)
+        return replace(last, failure=error)
 
     def _take(self) -> Snapshot:
         engine = self._connect()
         status = engine.status()
         views = tuple(self._view(engine, database, status.taken) for database in status.databases)
-        return Snapshot(status.taken, status, views, settings=engine.dashboard_settings())
+        settings, thresholds = engine.dashboard_settings(), engine.alert_thresholds()
+        return Snapshot(status.taken, status, views, settings=settings, thresholds=thresholds)
 
     def _view(self, engine: Engine, status: DatabaseStatus, now: datetime) -> DatabaseView:
         facts = status.facts

@@ -24,7 +24,7 @@ from engine.lake.parquet_files import local_folder
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.activity import Action
-from engine.model.alert import Alert, AlertHook
+from engine.model.alert import Alert, AlertHook, AlertThresholds
 from engine.model.capture_instance import CaptureInstance
 from engine.model.cleanup import CleanupOutcome, CleanupPreview, RetentionOutcome
 from engine.model.client import EXPIRES_AFTER, Client, ClientLag
@@ -1145,6 +1145,10 @@ class Engine:
     def alert_hook(self) -> AlertHook:
         """Who is told of failures, stalls, lag and slot, and from where on; the same for all databases."""
         return self._alerts.hook()
+
+    def alert_thresholds(self) -> AlertThresholds:
+        """From where on the hook is told: for everybody to see, as the hook itself may hold a secret."""
+        return self._alerts.hook().thresholds
 
     def set_alert_hook(self, hook: AlertHook) -> None:
         """Another hook: a command that the agents run, or a webhook that they call, with JSON.

@@ -20,7 +20,7 @@ def charts() -> None:
     kpi_row(now)
     left, right = st.columns(2)
     with left:
-        series.latency_card(now, "k_latency")
+        series.latency_card(now, "k_latency", series.LATENCY_SCALE)
         series.commands_card(now, "k_commands")
     with right:
         series.throughput_card(now, "k_throughput")

@@ -22,14 +22,19 @@ def latency_chart(
     errors: Sequence[ScanError],
     restarts: Sequence[datetime],
     span: TimeRange,
+    threshold: float | None = None,
+    is_log: bool | None = None,
 ) -> Chart:
     """Points at ``end_time``; empty runs lie on the baseline (their 0 is no latency), errors are crosses.
 
-    The scale is logarithmic when one slow scan, such as the first, would press all others flat.
+    threshold: seconds from where on an alert is raised, a band from there up. is_log: None lets the chart
+    choose: logarithmic when one slow scan, such as the first, would press all others flat.
     """
-    is_log = _spreads(points)
+    is_log = bool(points) and (_spreads(points) if is_log is None else is_log)
     figure = time_figure(span, 220, "seconds, log scale" if is_log else "seconds")
     base = min(max(point.latency, 0.001) for point in points) / 2 if is_log else 0.0
+    if threshold is not None and points:
+        figure.add_traces(_band(points, threshold, span, is_log))
     figure.add_trace(_points(points, span))
     _add_empty_runs(figure, empty, span, base)
     _add_errors(figure, errors, span, base)
@@ -40,12 +45,49 @@ def latency_chart(
         figure.update_yaxes(type="log", rangemode="normal", nticks=None, dtick=1)
     if not points:
         note(figure, "No transaction was captured in this range")
-    return Chart(figure, _alt(points, errors), _table(points, span))
+    return Chart(figure, _alt(points, errors, threshold), _table(points, span))
 
 
 def _spreads(points: Sequence[LatencyPoint]) -> bool:
     latencies = [point.latency for point in points]
     return len(latencies) > 4 and max(latencies) > 20 * max(median(latencies), 0.05)
+
+
+NEAR = {False: 4, True: 100}
+"""How many times above all points a threshold may be, on a linear and a logarithmic scale, to be drawn."""
+
+
+def _band(
+    points: Sequence[LatencyPoint], threshold: float, span: TimeRange, is_log: bool
+) -> list[go.Scatter]:
+    """A line at the threshold, and the colour of what fails from there up; far above it is named alone."""
+    highest = max(point.latency for point in points)
+    is_drawn = threshold <= NEAR[is_log] * highest
+    ends = [span.at(span.start), span.at(span.end)]
+    line = go.Scatter(
+        x=ends,
+        y=[threshold, threshold] if is_drawn else [None, None],
+        name=f"alert above {fmt.duration(threshold)}" + ("" if is_drawn else " (off scale)"),
+        mode="lines",
+        line={"color": theme.FAILING, "width": 1, "dash": "dash"},
+        hoverinfo="skip",
+        showlegend=True,
+    )
+    if not is_drawn:
+        return [line]
+    top = max(highest, threshold) * (2 if is_log else 1.1)
+    fill = go.Scatter(
+        x=ends,
+        y=[top, top],
+        name="alert band",
+        mode="lines",
+        line={"width": 0},
+        fill="tonexty",
+        fillcolor=theme.FAILING + "1F",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    return [line, fill]
 
 
 def _points(points: Sequence[LatencyPoint], span: TimeRange) -> go.Scatter:
@@ -99,11 +141,14 @@ def _add_errors(figure: go.Figure, errors: Sequence[ScanError], span: TimeRange,
         )
 
 
-def _alt(points: Sequence[LatencyPoint], errors: Sequence[ScanError]) -> str:
+def _alt(points: Sequence[LatencyPoint], errors: Sequence[ScanError], threshold: float | None) -> str:
     if not points:
         return "No transaction was captured in this range."
     worst = max(points, key=lambda point: point.latency)
     text = f"Latency: last {fmt.duration(points[-1].latency)}, worst {fmt.duration(worst.latency)}"
+    if threshold is not None:
+        over = sum(1 for point in points if point.latency > threshold)
+        text += f"; {fmt.plural(over, 'point')} above the alert threshold of {fmt.duration(threshold)}"
     return f"{text}; {fmt.plural(len(errors), 'error')}."
 
 

@@ -26,7 +26,7 @@ def transactions_chart(buckets: Sequence[Bucket], steps: Sequence[CeilingStep], 
     figure = time_figure(span, 220, "tran/s")
     series = _series(buckets, values, span, "transactions/s", theme.ACCENT, "tran/s")
     series.update(
-        customdata=["" if share is None else f", {share:.0%} of the ceiling" for share in used],
+        customdata=["" if share is None else f", {fmt.share(share)} of the ceiling" for share in used],
         hovertemplate="%{y:,.1f} tran/s%{customdata}<extra></extra>",
     )
     figure.add_trace(series)
@@ -34,13 +34,14 @@ def transactions_chart(buckets: Sequence[Bucket], steps: Sequence[CeilingStep], 
     shown = [
         step for step in steps if step.start <= span.end and (step.end is None or step.end >= span.start)
     ]
+    peak = max((share for share in used if share is not None), default=None)
     if any(step.ceiling is not None for step in shown):
-        figure.add_trace(_ceiling(shown, span, most=max(known, default=0.0)))
+        figure.add_trace(_ceiling(shown, span, max(known, default=0.0), peak))
     figure.add_trace(_area(buckets, values, span, theme.ACCENT))
     if not known:
         note(figure, "No scan in this range")
     table = _table(buckets, span).assign(**{"of the ceiling": used})
-    return Chart(figure, _alt(known, shown, used), table)
+    return Chart(figure, _alt(known, shown, peak), table)
 
 
 def commands_chart(buckets: Sequence[Bucket], span: TimeRange) -> Chart:
@@ -100,7 +101,7 @@ FAR = 4
 """How many times above all that is drawn a ceiling may be, to be drawn itself."""
 
 
-def _ceiling(steps: Sequence[CeilingStep], span: TimeRange, most: float) -> go.Scatter:
+def _ceiling(steps: Sequence[CeilingStep], span: TimeRange, most: float, peak: float | None) -> go.Scatter:
     """A level for each run; the line ends where the run did."""
     x: list[str] = []
     y: list[float | None] = []
@@ -109,12 +110,10 @@ def _ceiling(steps: Sequence[CeilingStep], span: TimeRange, most: float) -> go.S
         start, end = max(step.start, span.start), min(step.end or span.end, span.end)
         x += [span.at(start), span.at(end), span.at(end)]
         y += [step.ceiling, step.ceiling, None] if is_drawn else [None, None, None]
-    last = next(step.ceiling for step in reversed(steps) if step.ceiling is not None)
-    is_last_drawn = last <= max(most, 1) * FAR
     return go.Scatter(
         x=x,
         y=y,
-        name=f"ceiling {fmt.rate(last, 'tran/s')}" + ("" if is_last_drawn else " (off scale)"),
+        name=_ceiling_name([step.ceiling for step in steps if step.ceiling is not None], most, peak),
         mode="lines",
         line={"color": theme.FAILING, "width": 1.5, "dash": "dash", "shape": "hv"},
         connectgaps=False,
@@ -123,7 +122,16 @@ def _ceiling(steps: Sequence[CeilingStep], span: TimeRange, most: float) -> go.S
     )
 
 
-def _alt(known: Sequence[float], steps: Sequence[CeilingStep], used: Sequence[float | None]) -> str:
+def _ceiling_name(ceilings: Sequence[float], most: float, peak: float | None) -> str:
+    """The newest, how much of what held was used at the peak, and whether it, or another, is not drawn."""
+    far = [ceiling > max(most, 1) * FAR for ceiling in ceilings]
+    scale = "off scale" if far[-1] else "earlier ones off scale" if any(far) else ""
+    used = "" if peak is None else f"peak {fmt.share(peak)} used"
+    words = ", ".join(filter(None, (used, scale)))
+    return f"ceiling {fmt.rate(ceilings[-1], 'tran/s')}" + (f" ({words})" if words else "")
+
+
+def _alt(known: Sequence[float], steps: Sequence[CeilingStep], peak: float | None) -> str:
     if not known:
         return "No scan in this range."
     text = f"Captured transactions per second: at most {fmt.rate(max(known), 'tran/s')}"
@@ -131,8 +139,7 @@ def _alt(known: Sequence[float], steps: Sequence[CeilingStep], used: Sequence[fl
         return f"{text}."
     if steps[-1].ceiling is None:
         return f"{text}, no ceiling with polling interval 0."
-    peak = max((share for share in used if share is not None), default=None)
-    share = "" if peak is None else f" ({peak:.0%} used at the peak)"
+    share = "" if peak is None else f" ({fmt.share(peak)} used at the peak)"
     return f"{text}, ceiling {fmt.rate(steps[-1].ceiling, 'tran/s')}{share}."
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-LOG, LINEAR = "log", "linear"
+AUTO, LOG, LINEAR = "auto", "log", "linear"
 
 
 @dataclass(frozen=True)

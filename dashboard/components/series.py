@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dashboard import glossary, sessions, state
-from dashboard.ceilings import ceiling_steps, utilisation, utilisation_words
+from dashboard.ceilings import ceiling_steps
 from dashboard.charts.empty_scans import empty_scans_chart
 from dashboard.charts.latency import latency_chart
 from dashboard.charts.throughput import commands_chart, transactions_chart
 from dashboard.charts.validity import validity_chart
 from dashboard.components.chart_card import chart_card
+from dashboard.components.scale_switch import AUTO, LINEAR, LOG, ScaleSwitch
 from dashboard.lanes import lanes
 from dashboard.snapshot import DatabaseView
 
+LATENCY_SCALE = ScaleSwitch("k_scale", (AUTO, LOG, LINEAR))
 
-def latency_card(view: DatabaseView, key: str) -> None:
-    """Latency for each scan session."""
-    viewer = state.viewer()
+
+def latency_card(view: DatabaseView, key: str, scale: ScaleSwitch | None = None) -> None:
+    """Latency for each scan session, with the threshold of alerts; a switch only where there is room."""
+    viewer, thresholds = state.viewer(), state.snapshot().thresholds
     span = viewer.axis(state.now())
     recent = sessions.reaching_into(view.history, span.start)
     chart = latency_chart(
@@ -24,8 +27,11 @@ def latency_card(view: DatabaseView, key: str) -> None:
         view.errors,
         sessions.restarts(recent),
         span,
+        None if thresholds is None else float(thresholds.lag_seconds),
+        None if scale is None or scale.chosen == AUTO else scale.chosen == LOG,
     )
-    chart_card("Latency of scan sessions", chart, key, glossary.LATENCY, state.choose_range)
+    meaning = f"{glossary.LATENCY}\n\n{glossary.LATENCY_ALERT}"
+    chart_card("Latency of scan sessions", chart, key, meaning, state.choose_range, scale=scale)
 
 
 def throughput_card(view: DatabaseView, key: str) -> None:
@@ -37,8 +43,7 @@ def throughput_card(view: DatabaseView, key: str) -> None:
     steps = ceiling_steps(view.capture_runs, view.capture_job, view.history)
     chart = transactions_chart(buckets, steps, span)
     meaning = glossary.THROUGHPUT + "\n\nCeiling: " + glossary.CEILING
-    used = utilisation_words(utilisation(buckets, steps))
-    chart_card("Throughput and its ceiling", chart, key, meaning, state.choose_range, caption=used)
+    chart_card("Throughput and its ceiling", chart, key, meaning, state.choose_range)
 
 
 def commands_card(view: DatabaseView, key: str) -> None:

@@ -149,6 +149,7 @@ ACCESS: Mapping[str, Access] = {
     "update_job_step": _own("update_job_step", ADMIN),
     # Alerts
     "alert_hook": Read(ADMIN),
+    "alert_thresholds": _MONITORING,
     "set_alert_hook": _own("set_alert_hook", ADMIN, in_database=False),
     "test_alert_hook": _own("test_alert_hook", ADMIN, in_database=False),
     "alerts": _MONITORING,

@@ -25,6 +25,15 @@ class AlertKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class AlertThresholds:
+    """From where on something is an alert: capture is behind, publishes nothing, keeps too much log."""
+
+    lag_seconds: int
+    stall_seconds: int
+    slot_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class AlertHook:
     """Who is told, and from where on. One of command and webhook, or neither: nobody is told.
 
@@ -44,6 +53,11 @@ class AlertHook:
     def is_set(self) -> bool:
         """Whether anybody is told."""
         return self.command is not None or self.webhook is not None
+
+    @property
+    def thresholds(self) -> AlertThresholds:
+        """From where on it is told, without who is."""
+        return AlertThresholds(self.lag_seconds, self.stall_seconds, self.slot_bytes)
 
 
 @dataclass(frozen=True, slots=True)

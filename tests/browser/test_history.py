@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import click_cell, drag
+from tests.browser.charts import click_cell, drag, point_at
 from tests.browser.controls import button, expect_settled, wait_for_ticks
 from tests.browser.running import RunningHome
 
@@ -76,6 +76,32 @@ def test_dragging_a_live_chart_sets_the_range_which_ticks_leave_and_back_takes_a
     page.wait_for_function(
         "([plot, was]) => plot.layout.xaxis.range[0] !== was", arg=[chart.element_handle(), dragged[0]]
     )
+
+
+def test_the_scale_of_latency_is_in_the_address_and_stays_at_ticks(open_page: Callable[..., Page]) -> None:
+    page = open_page("/capture?live=2s")
+    chart = page.get_by_role("figure", name=re.compile("^Latency"))
+    expect(chart.locator(".nsewdrag").first).to_be_attached()
+    drawn = "([plot, wanted]) => plot._fullLayout.yaxis.type === wanted"
+    for scale in ("log", "linear"):
+        page.get_by_role("radio", name=scale, exact=True).click()
+        page.wait_for_url(f"**k_scale={scale}**")
+        page.wait_for_function(drawn, arg=[chart.element_handle(), scale])
+    wait_for_ticks(page, 2)
+    page.wait_for_function(drawn, arg=[chart.element_handle(), "linear"])
+
+
+def test_what_was_changed_is_marked_and_listed(
+    open_page: Callable[..., Page], running_home: RunningHome
+) -> None:
+    running_home.run("jobs", "change", "cleanup", "-d", "demo", "--retention", "4321")
+    running_home.run("collector", "collect-now")
+    page = open_page("/history?h_range=now-1h&live=paused")
+    chart = page.get_by_role("figure", name=re.compile("^Transactions: .* configuration change"))
+    point_at(chart, "configuration")
+    expect(chart.locator(".hoverlayer").get_by_text("retention = 4321")).to_be_attached()
+    page.get_by_text("What happened meanwhile").click()
+    expect(page.get_by_text(re.compile("retention = 4321")).first).to_be_attached()
 
 
 def test_a_cell_of_the_heat_map_leads_to_the_changes_of_its_table_and_time(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard import theme
-from dashboard.ceilings import CeilingStep, utilisation, utilisation_words
+from dashboard.ceilings import CeilingStep
 from dashboard.changes import fold
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.empty_scans import empty_scans_chart
@@ -76,13 +76,14 @@ def test_the_ceiling_is_a_step_for_each_run_and_ends_with_it() -> None:
     line = chart.figure.data[1]
     assert list(line.y) == [10, 10, None, None, None, None, 40, 40, None]
     assert (line.x[0], line.x[1], line.x[7]) == (*map(HOUR.at, (NOON, NOON + MINUTE, HOUR.end)),)
-    assert line.name == "ceiling 40 tran/s"
+    assert line.name == "ceiling 40 tran/s (peak 75% used)"
     assert list(chart.figure.data[0].customdata) == [", 50% of the ceiling", "", "", ", 75% of the ceiling"]
     assert chart.table["of the ceiling"].tolist()[::3] == [0.5, 0.75]
     assert chart.alt.endswith("ceiling 40 tran/s (75% used at the peak).")
-    assert utilisation_words(utilisation(minutely, steps)) == (
-        "50% of the ceiling used last, 50% at the peak of this range."
-    )
+    near = transactions_chart(minutely, [steps[0], CeilingStep(NOON + 2 * MINUTE, None, 1000)], HOUR)
+    assert near.figure.data[1].name == "ceiling 1,000 tran/s (peak 50% used, off scale)"
+    far = transactions_chart(minutely, [CeilingStep(NOON, NOON + MINUTE, 1000), steps[2]], HOUR)
+    assert far.figure.data[1].name == "ceiling 40 tran/s (peak 75% used, earlier ones off scale)"
 
 
 def test_an_empty_chart_says_why() -> None:
@@ -97,6 +98,27 @@ def test_empty_runs_lie_on_the_baseline_of_latency() -> None:
     assert names(chart.figure) == ["latency", "empty scans"]
     assert list(chart.figure.data[0].y) == [2.0]
     assert chart.table["session_id"].tolist() == [1]
+
+
+def test_latency_above_the_alert_threshold_lies_in_a_band() -> None:
+    points = latencies([scan(1, 60, trans=3), scan(2, 120, trans=3)], HOUR.start, HOUR.end, 10)
+    chart = latency_chart(points, [], [], [], HOUR, threshold=1.5)
+    line, band, _latency = chart.figure.data
+    assert (line.name, list(line.y)) == ("alert above 1.5 s", [1.5, 1.5])
+    assert list(band.y) == [pytest.approx(2.2)] * 2
+    assert chart.alt == (
+        "Latency: last 2 s, worst 2 s; 2 points above the alert threshold of 1.5 s; 0 errors."
+    )
+    far = latency_chart(points, [], [], [], HOUR, threshold=60)
+    assert names(far.figure) == ["alert above 1 m 00 s (off scale)", "latency"]
+    assert set(far.figure.data[0].y) == {None}
+
+
+def test_the_scale_of_latency_can_be_chosen() -> None:
+    points = latencies([scan(1, 60, trans=3), scan(2, 120, trans=3)], HOUR.start, HOUR.end, 10)
+    kinds = [latency_chart(points, [], [], [], HOUR, None, each).figure for each in (None, True, False)]
+    assert [figure.layout.yaxis.type for figure in kinds] == [None, "log", None]
+    assert latency_chart([], [], [], [], HOUR, 60, True).figure.layout.yaxis.type is None
 
 
 def test_the_longest_empty_run_is_labelled() -> None:

@@ -92,3 +92,7 @@ def test_typed_times() -> None:
 def test_a_shown_time_can_be_typed_again(naive: datetime) -> None:
     moment = naive.replace(tzinfo=UTC, microsecond=naive.microsecond // 1000 * 1000)
     assert fmt.parse_moment(fmt.moment(moment), NOW) == moment
+
+
+def test_a_small_share_is_not_called_nothing() -> None:
+    assert [fmt.share(part) for part in (0, 0.001, 0.43, 1.5)] == ["0%", "<1%", "43%", "150%"]

@@ -53,7 +53,7 @@ def test_a_viewer_is_told_which_role_is_missing(hr: str, as_role: Callable[[str]
     dashboard.open("settings")
     assert "Only an admin changes settings" in dashboard.text
     assert {"Give the role", "Save"} <= set(buttons_that_are_off(dashboard))
-    assert not dashboard.test.number_input  # thresholds come with the hook, which may hold a secret
+    assert not dashboard.test.number_input  # they are set with the hook, which may hold a secret
 
 
 def test_an_operator_starts_and_tunes_and_enables_nothing(
