@@ -1,15 +1,14 @@
-"""What ticks must leave alone: where things stand on the page, the row that was chosen, what was typed."""
+"""What ticks must leave alone: where things stand on the page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.browser.controls import button, expect_settled, wait_for_ticks
+from tests.browser.controls import expect_settled, wait_for_ticks
 from tests.browser.running import RunningHome
-from tests.browser.tables import cells, rows, select
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +18,11 @@ SHIFTS = """
 window.__shifts = [];
 new PerformanceObserver(list => {
     for (const shift of list.getEntries()) {
-        const moved = shift.sources.map(each => each.node?.closest?.('[class*=st-key-]')?.className ?? each.node?.nodeName);
+        const moved = shift.sources.map(each => {
+            const part = each.node?.closest?.('[class*=st-key-]');
+            return `${part?.className.match(/st-key-\\S+/)?.[0] ?? each.node?.nodeName}: `
+                + `${each.previousRect.top} to ${each.currentRect.top}: ${each.node?.textContent}`;
+        });
         if (!shift.hadRecentInput) window.__shifts.push([shift.value, ...moved]);
     }
 }).observe({type: 'layout-shift'});
