@@ -30,7 +30,6 @@ KEPT = (
     "Everything that changes something is written down before it begins and when it has ended, from pages, "
     "command line and programs alike; of SQL the batches too. Secrets are `***`."
 )
-_CHOSEN = "a_chosen"
 
 
 def activity_list() -> None:
@@ -125,18 +124,8 @@ def _table(actions: Sequence[Action]) -> Action | None:
     )
     widths = {"time": 115, "user": 130, "role": 70, "database": 90, "action": 120, "result": 110}
     columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
-    return _chosen(actions, row_table(frame, "a_rows", "What was done, the newest first", 12, columns))
-
-
-def _chosen(actions: Sequence[Action], row: int | None) -> Action:
-    """The selected action stays the one that was clicked while newer ones come above it."""
-    if row is None:
-        st.session_state.pop(_CHOSEN, None)
-        return actions[0]
-    before: tuple[int, int] | None = st.session_state.get(_CHOSEN)
-    if before is None or before[0] != row:
-        st.session_state[_CHOSEN] = before = (row, actions[row].activity_id)
-    return next((each for each in actions if each.activity_id == before[1]), actions[row])
+    rows = [each.activity_id for each in actions]
+    return actions[row_table(frame, "a_rows", "What was done, the newest first", 12, columns, rows=rows) or 0]
 
 
 def _result(action: Action) -> str:

@@ -102,4 +102,5 @@ def latest_table(changes: Sequence[Change], instances: Sequence[CaptureInstance]
             "key": st.column_config.TextColumn(width=200),
             "change": st.column_config.TextColumn(width="large"),
         },
+        rows=[(each.capture_instance, each.start_lsn, each.seqval, each.operation) for each in changes],
     )

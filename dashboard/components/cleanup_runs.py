@@ -41,11 +41,11 @@ def run_cards(view: DatabaseView) -> None:
         if not runs:
             st.caption("None yet. Each run is listed here with what it deleted and what moved.")
             return
-        chosen = _table(runs)
+        chosen = _table(view, runs)
     _effect(chosen)
 
 
-def _table(runs: Sequence[JobRun]) -> JobRun:
+def _table(view: DatabaseView, runs: Sequence[JobRun]) -> JobRun:
     viewer, now = state.viewer(), state.now()
     zone = Zone.UTC if viewer.zone is Zone.RELATIVE else viewer.zone
     frame = pd.DataFrame(
@@ -72,6 +72,7 @@ def _table(runs: Sequence[JobRun]) -> JobRun:
             "retention": st.column_config.Column(width=80),
             "threshold": st.column_config.Column(width=80),
         },
+        rows=[(view.name, run.start_time) for run in runs],
     )
     if row is not None:
         return runs[row]

@@ -99,6 +99,7 @@ def _table(view: DatabaseView, lags: Mapping[tuple[str, str], ClientLag]) -> Cli
             "dropped": st.column_config.Column(help="Unless it is heard of before."),
             "cleanup waits from": st.column_config.Column(help="If it goes on at its pace."),
         },
+        rows=[(view.name, *_name(client)) for client in clients],
     )
     return None if row is None else clients[row]
 

@@ -20,7 +20,7 @@ from engine.model.ddl_history import SchemaChange
 NO_TEXT = "(not told: the source has no event triggers)"
 
 
-def ddl_list(changes: Sequence[SchemaChange]) -> SchemaChange | None:
+def ddl_list(view: DatabaseView, changes: Sequence[SchemaChange]) -> SchemaChange | None:
     """The list, newest first; returns the selected entry, the newest when none is."""
     ordered = list(reversed(changes))
     with st.container(border=True, gap="xsmall"):
@@ -28,7 +28,14 @@ def ddl_list(changes: Sequence[SchemaChange]) -> SchemaChange | None:
         if not ordered:
             st.caption("None yet. ALTER TABLE of a captured table is listed here once capture has read it.")
             return None
-        row = row_table(_frame(ordered), "s_ddl", "DDL on captured tables, newest first", 6, _columns())
+        row = row_table(
+            _frame(ordered),
+            "s_ddl",
+            "DDL on captured tables, newest first",
+            6,
+            _columns(),
+            rows=[(view.name, each.history) for each in ordered],
+        )
     return ordered[row or 0]
 
 

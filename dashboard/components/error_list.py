@@ -75,7 +75,9 @@ def _table(view: DatabaseView, groups: list[ErrorGroup]) -> ErrorGroup:
     )
     widths = {"state": 80, "number": 75, "phase": 160, "times": 60, "first": 110, "last": 110}
     columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
-    return groups[row_table(frame, "e_groups", "Errors by number and phase", 8, columns) or 0]
+    rows = [(view.name, group.number, group.phase) for group in groups]
+    row = row_table(frame, "e_groups", "Errors by number and phase", 8, columns, rows=rows)
+    return groups[row or 0]
 
 
 def _over(group: ErrorGroup, view: DatabaseView) -> bool:

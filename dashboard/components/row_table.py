@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
+from dashboard.selection import DrawnRows, told_apart
 from dashboard.theme import table_height
 
 
@@ -19,13 +20,18 @@ def row_table(
     most: int | None = None,
     columns: Mapping[str, Any] | None = None,
     selected: int | None = None,
+    rows: Sequence[Hashable] | None = None,
 ) -> int | None:
     """Draws it; the place of the selected row, None when none is, or it is not there any more.
 
     most: rows that are seen without scrolling; None: as many as Streamlit finds well. columns: their looks.
-    selected: the row that is selected where it is drawn for the first time.
+    selected: the row that is selected where it is drawn for the first time. rows: what tells each row from
+    the others; the selection then stays with its row wherever newer ones move it. None where rows keep their
+    places.
     """
     count = len(frame.index)
+    if rows is not None:
+        _follow(key, told_apart(rows))
     event = st.dataframe(
         frame,
         hide_index=True,
@@ -37,5 +43,22 @@ def row_table(
         alt=alt,
         selection_default=None if selected is None else {"selection": {"rows": [selected]}},
     )
-    rows = event["selection"]["rows"]
-    return int(rows[0]) if rows and rows[0] < count else None
+    place = _place(event)
+    return place if place is not None and place < count else None
+
+
+def _follow(key: str, rows: tuple[Hashable, ...]) -> None:
+    """Has the browser mark the row that is selected, wherever it is now."""
+    drawn, before = f"{key}:drawn", st.session_state.get(f"{key}:drawn")
+    st.session_state[drawn] = DrawnRows(rows)
+    if not isinstance(before, DrawnRows) or key not in st.session_state:  # the first time, or back again
+        return
+    clicked = _place(st.session_state[key])
+    place = before.followed(clicked, rows)
+    if place != clicked:
+        st.session_state[key] = {"selection": {"rows": [] if place is None else [place]}}
+
+
+def _place(table: Any) -> int | None:
+    rows = table["selection"]["rows"]
+    return int(rows[0]) if rows else None

@@ -31,7 +31,7 @@ def schema_page(view: DatabaseView) -> None:
     at = {name: migration(mine, changes, view.watermarks.high) for name, mine in tables.items()}
     wanted = _table(tables, at)
     shown = [each for each in changes if wanted is None or _of(each) == wanted]
-    chosen = ddl_list(shown)
+    chosen = ddl_list(view, shown)
     table = wanted or (_of(chosen) if chosen is not None else None) or _waiting(at)
     if table not in tables:
         return

@@ -87,7 +87,7 @@ def _members(members: list[Membership]) -> Membership | None:
             "by": [each.changed_by for each in members],
         }
     )
-    row = row_table(frame, "u_members", "Users and their roles", 8)
+    row = row_table(frame, "u_members", "Users and their roles", 8, rows=[each.name for each in members])
     return None if row is None else members[row]
 
 

@@ -38,7 +38,7 @@ def instance_table(view: DatabaseView) -> CaptureInstance | None:
     names = [i.capture_instance for i in ordered]
     wanted = st.query_params.get("t_ci")
     first = names.index(wanted) if wanted in names else None
-    row = row_table(frame, f"t_list_{arrivals()}", "Capture instances", 14, columns, first)
+    row = row_table(frame, f"t_list_{arrivals()}", "Capture instances", 14, columns, first, names)
     _keep_in_address(None if row is None else names[row])
     return ordered[row or 0] if ordered else None
 

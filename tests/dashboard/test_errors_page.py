@@ -101,3 +101,21 @@ def test_a_number_in_the_address_that_is_gone_is_said(
     dashboard.open("errors")
     assert "There is no error 1 any more" in dashboard.text
     assert "Msg 22863" in dashboard.text
+
+
+def test_the_selected_group_stays_when_a_newer_error_comes_on_top(
+    tracked: str, dashboard: Dashboard, control_dsn: str
+) -> None:
+    control = ControlDatabase.open(control_dsn)
+    control.errors.add("hr", an_error(22863, 5, 1, error_message="Disk full."))
+    control.errors.add("hr", an_error(22976, 6, 2, error_message="No number."))
+    dashboard.open("errors")
+    assert "Msg 22976" in dashboard.text
+    dashboard.test.session_state["e_groups"] = {"selection": {"rows": [1]}}
+    dashboard.run()
+    assert "Msg 22863" in dashboard.text
+    control.errors.add("hr", an_error(22924, 0, 3, session_id=0, start_lsn=NONE, begin_lsn=NONE))
+    control.close()
+    dashboard.run()
+    assert "Msg 22863" in dashboard.text
+    assert dashboard.test.session_state["e_groups"]["selection"]["rows"] == [2]

@@ -1,0 +1,38 @@
+"""What is selected in a list that grows, in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.controls import wait_for_ticks
+from tests.browser.running import DEMO, RunningHome
+from tests.browser.tables import rows, select
+
+pytestmark = pytest.mark.browser
+CLIENT = ("-d", DEMO, "-c", "HumanResources_Employee")
+
+
+def test_the_selected_row_stays_selected_while_newer_ones_come_on_top(
+    open_page: Callable[..., Page], running_home: RunningHome
+) -> None:
+    for name in ("first", "second"):
+        running_home.run("client", "register", name, *CLIENT)
+    page = open_page("/activity?live=2s")
+    drawer = page.locator(".st-key-a_drawer")
+    expect(drawer.get_by_text("'second'")).to_be_visible()
+    select(page, rows(page).filter(has_text="'first'"))
+    expect(drawer.get_by_text("'first'")).to_be_visible()
+    for name in ("second", "first"):
+        running_home.run("client", "drop", name, *CLIENT)
+    expect(rows(page).first).to_contain_text("drop_client")
+    expect(rows(page).nth(3)).to_have_attribute("aria-selected", "true")
+    wait_for_ticks(page, 3)
+    expect(rows(page).nth(3)).to_have_attribute("aria-selected", "true")
+    expect(rows(page).nth(3)).to_contain_text("register_client")
+    expect(drawer.get_by_text("register_client").first).to_be_visible()
+    expect(drawer.get_by_text("'first'")).to_be_visible()
+    select(page, rows(page).nth(2))
+    expect(drawer.get_by_text("'second'")).to_be_visible()
