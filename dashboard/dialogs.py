@@ -39,6 +39,12 @@ def close_dialog() -> None:
     st.session_state[_OPEN] = st.session_state[_CLICKED] = None
 
 
+def mark_of_dialog() -> str:
+    """What tells this opening of the open dialog from every other."""
+    dialog: Dialog | None = st.session_state.get(_OPEN)
+    return "" if dialog is None else dialog.mark
+
+
 def draw_dialog() -> None:
     """Draws the open dialog. The entry script alone calls this, in every full run."""
     dialog: Dialog | None = st.session_state.get(_OPEN)

@@ -131,6 +131,12 @@ def console_runs() -> Operations:
     return Operations(CONSOLES_AT_ONCE, Engine.prepare_queries)
 
 
+@st.cache_resource(show_spinner=False)
+def dialog_runs() -> Operations:
+    """What confirmed dialogs do: apart, so that reads that last never keep anybody from stopping a job."""
+    return Operations()
+
+
 _CONSOLES = "consoles_of_this_tab"
 
 

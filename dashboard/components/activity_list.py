@@ -58,7 +58,7 @@ def activity_list() -> None:
 
 def _running() -> None:
     """Background operations of this dashboard: whose they are, since when, and a way to end them."""
-    pools = (state.all_operations(), state.console_runs(), state.workloads())
+    pools = (state.all_operations(), state.dialog_runs(), state.console_runs(), state.workloads())
     active = [operation for pool in pools for operation in pool.active()]
     if not active:
         return

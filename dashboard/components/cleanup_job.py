@@ -10,14 +10,15 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, state, statements
+from dashboard.components.dialog_work import dialog_work
 from dashboard.components.dropped_job import dropped_job
 from dashboard.components.form_field import FormField, changed
 from dashboard.components.instance_cleanup import instance_button
-from dashboard.components.job_card import act, agent_is_alive, parameter_table, state_badge
+from dashboard.components.job_card import agent_is_alive, parameter_table, state_badge
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.components.statement_box import statement_box, statement_popover
-from dashboard.dialogs import close_dialog, dialog_button, open_dialog
+from dashboard.dialogs import close_dialog, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.model.cleanup import CleanupPreview
 from engine.model.job import CleanupJob, CleanupParameters, JobState
@@ -129,8 +130,14 @@ def run_dialog(database: str) -> None:
     typed = st.text_input(
         f"Type **{escaped(database)}** to confirm", key="l_name", live=True, autocomplete="off"
     )
-    if dialog_button("Run", key="l_run_confirm", icon=":material/play_arrow:", disabled=typed != database):
-        act(lambda: state.engine().start_job(database, "cleanup"))
+    dialog_work(
+        "Run",
+        "l_run_confirm",
+        f"Starting cleanup of {database}",
+        lambda engine: engine.start_job(database, "cleanup"),
+        icon=":material/play_arrow:",
+        disabled=typed != database,
+    )
 
 
 def _what_goes(preview: CleanupPreview | None) -> str:
@@ -162,8 +169,12 @@ def stop_dialog(database: str) -> None:
         "what is left below them."
     )
     statement_box(statements.stop_job(database, "cleanup"))
-    if dialog_button("Stop", key="l_stop_confirm"):
-        act(lambda: state.engine().stop_job(database, "cleanup"))
+    dialog_work(
+        "Stop",
+        "l_stop_confirm",
+        f"Stopping cleanup of {database}",
+        lambda engine: engine.stop_job(database, "cleanup"),
+    )
 
 
 class _Form:

@@ -10,12 +10,12 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, state, statements
-from dashboard.components.job_card import act
+from dashboard.components.dialog_work import dialog_work
 from dashboard.components.permission import permitted
 from dashboard.components.problem import escaped
 from dashboard.components.row_table import row_table
 from dashboard.components.statement_box import statement_box
-from dashboard.dialogs import close_dialog, dialog_button, open_dialog
+from dashboard.dialogs import close_dialog, open_dialog
 from dashboard.snapshot import DatabaseView
 from engine.model.client import Client, ClientLag
 from engine.model.lsn import Lsn
@@ -157,8 +157,13 @@ def register_dialog(database: str) -> None:
     statement_box(
         statements.register_client(database, name or "NAME", instance or "INSTANCE", LIMITS[limit or "7d"])
     )
-    if dialog_button("Register", key="l_register_confirm", disabled=not name or not instance):
-        act(lambda: state.engine().register_client(database, name, str(instance), LIMITS[limit or "7d"]))
+    dialog_work(
+        "Register",
+        "l_register_confirm",
+        f"Registering client {name}",
+        lambda engine: engine.register_client(database, name, str(instance), LIMITS[limit or "7d"]),
+        disabled=not name or not instance,
+    )
 
 
 @st.dialog("Acknowledge", width="medium", icon=":material/done_all:", on_dismiss=close_dialog)
@@ -182,9 +187,13 @@ def acknowledge_dialog(client: Client) -> None:
     statement_box(
         statements.acknowledge(client.database, client.name, client.capture_instance, str(lsn or "0x…"))
     )
-    if dialog_button("Acknowledge", key="l_ack_confirm", disabled=lsn is None):
-        engine = state.engine()
-        act(lambda: engine.acknowledge(client.database, client.name, client.capture_instance, lsn))
+    dialog_work(
+        "Acknowledge",
+        "l_ack_confirm",
+        f"Acknowledging for client {client.name}",
+        lambda engine: engine.acknowledge(client.database, client.name, client.capture_instance, lsn),
+        disabled=lsn is None,
+    )
 
 
 def _parsed(text: str) -> Lsn | None:
@@ -209,6 +218,10 @@ def drop_dialog(client: Client) -> None:
     typed = st.text_input(
         f"Type **{escaped(client.name)}** to confirm", key="l_drop_name", live=True, autocomplete="off"
     )
-    if dialog_button("Drop", key="l_drop_confirm", disabled=typed != client.name):
-        engine = state.engine()
-        act(lambda: engine.drop_client(client.database, client.name, client.capture_instance))
+    dialog_work(
+        "Drop",
+        "l_drop_confirm",
+        f"Dropping client {client.name}",
+        lambda engine: engine.drop_client(client.database, client.name, client.capture_instance),
+        disabled=typed != client.name,
+    )

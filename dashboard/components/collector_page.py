@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pandas as pd
@@ -13,18 +13,19 @@ from dashboard import format as fmt
 from dashboard.charts.snapshots import snapshots_chart
 from dashboard.collecting import Collected, schedule_name
 from dashboard.components.chart_card import chart_card
+from dashboard.components.dialog_work import dialog_work
 from dashboard.components.form_field import FormField
-from dashboard.components.job_card import act, agent_is_alive
+from dashboard.components.job_card import agent_is_alive
 from dashboard.components.operation_box import follow_operation, operation_failure, operation_progress
 from dashboard.components.permission import permitted
 from dashboard.components.problem import attempt, escaped, last_problem, problem_box
 from dashboard.components.statement_box import statement_box, statement_popover
-from dashboard.dialogs import close_dialog, dialog_button, open_dialog
+from dashboard.dialogs import close_dialog, open_dialog
 from dashboard.format import Zone
 from dashboard.operations import Operation
-from dashboard.statements import Statement
 from dashboard.theme import table_height
 from engine.collector.parameters import parse_parameters
+from engine.engine import Engine
 from engine.errors import CdcError, CollectionSetEmpty
 from engine.model.collection import CollectedTable, CollectionRun, CollectionSet
 from engine.model.job import RunOutcome
@@ -210,12 +211,15 @@ def _progress(found: CollectionSet) -> None:
 def start_dialog(name: str) -> None:
     """Confirms a start."""
     st.write("The agent takes the first snapshot as soon as it sees it, then by the schedule.")
-    _confirmed("Start", statements.start_collection_set(name), lambda: _start(name))
+    statement_box(statements.start_collection_set(name))
+    dialog_work(
+        "Start", "o_start_confirm", f"Starting collection set {name}", lambda engine: _start(engine, name)
+    )
 
 
-def _start(name: str) -> None:
+def _start(engine: Engine, name: str) -> None:
     with suppress(CollectionSetEmpty):  # a warning: it runs, and the page shows that it collects nothing
-        state.engine().start_collection_set(name)
+        engine.start_collection_set(name)
     forget()
 
 
@@ -227,18 +231,15 @@ def stop_dialog(name: str) -> None:
         "until "
         "it expires."
     )
-    _confirmed("Stop", statements.stop_collection_set(name), lambda: _stop(name))
+    statement_box(statements.stop_collection_set(name))
+    dialog_work(
+        "Stop", "o_stop_confirm", f"Stopping collection set {name}", lambda engine: _stop(engine, name)
+    )
 
 
-def _stop(name: str) -> None:
-    state.engine().stop_collection_set(name)
+def _stop(engine: Engine, name: str) -> None:
+    engine.stop_collection_set(name)
     forget()
-
-
-def _confirmed(label: str, statement: Statement, action: Callable[[], None]) -> None:
-    statement_box(statement)
-    if dialog_button(label, key=f"o_{label.lower()}_confirm"):
-        act(action)
 
 
 class _Form:

@@ -11,11 +11,11 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import state, statements
-from dashboard.components.operation_box import operation_failure
+from dashboard.components.operation_box import is_answered, operation_failure
 from dashboard.components.permission import permitted, say_missing
-from dashboard.components.problem import escaped, problem_box
+from dashboard.components.problem import escaped
 from dashboard.components.statement_box import statement_box
-from dashboard.dialogs import close_dialog, dialog_button, open_dialog
+from dashboard.dialogs import close_dialog, dialog_button, mark_of_dialog, open_dialog
 from dashboard.enabling import (
     Choice,
     Outcome,
@@ -25,8 +25,8 @@ from dashboard.enabling import (
     name_problem,
     net_indexes,
 )
+from dashboard.operations import Operation
 from dashboard.snapshot import DatabaseView
-from engine.errors import CdcError
 from engine.sources.base import SourceTable
 
 STEPS = ("Tables", "Columns and net changes", "Review", "Result")
@@ -65,22 +65,35 @@ def open_wizard(database: str) -> None:
     open_dialog(wizard_dialog, database)
 
 
-def _wizard(database: str) -> Wizard:
-    """What was entered so far. Raises what reading the source's tables raises."""
+def _wizard(database: str) -> Wizard | None:
+    """What was entered so far; None, with the reason, while its tables are not known."""
     wizard: Wizard | None = st.session_state.get("wizard")
-    if wizard is None or wizard.database != database:
-        tables = {f"{table.schema}.{table.name}": table for table in state.engine().source_tables(database)}
-        wizard = st.session_state["wizard"] = Wizard(database, tables)
+    if wizard is not None and wizard.database == database:
+        return wizard
+    key = f"source_tables:{mark_of_dialog()}"
+    operation = state.operations().get(key) or _read_tables(database, key)
+    if not is_answered(operation, "wizard_tables_wait"):
+        return None
+    tables = {f"{table.schema}.{table.name}": table for table in operation.result}
+    wizard = st.session_state["wizard"] = Wizard(database, tables)
     return wizard
+
+
+def _read_tables(database: str, key: str) -> Operation:
+    engine = state.engine()
+
+    def work(operation: Operation) -> list[SourceTable]:
+        operation.step("asking the source")
+        return engine.source_tables(database)
+
+    return state.operations().submit(key, f"Reading the tables of {database}", work)
 
 
 @st.dialog("Enable tables", width="large", icon=":material/add_circle:", on_dismiss=close_dialog)
 def wizard_dialog(database: str) -> None:
-    """The dialog; each step draws itself and the buttons below. Says why the source can't be read."""
-    try:
-        wizard = _wizard(database)
-    except CdcError as error:
-        problem_box(error)
+    """The dialog; each step draws itself and the buttons below."""
+    wizard = _wizard(database)
+    if wizard is None:
         return
     st.caption(f"Step {wizard.step + 1} of {len(STEPS)}: **{STEPS[wizard.step]}**")
     (_tables, _columns, _review, _result)[wizard.step](wizard)

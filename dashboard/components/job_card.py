@@ -11,15 +11,16 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, sessions, state, statements
+from dashboard.components.dialog_work import dialog_work
 from dashboard.components.dropped_job import dropped_job
 from dashboard.components.form_field import FormField, changed
 from dashboard.components.permission import permitted
-from dashboard.components.problem import attempt, escaped, last_problem, problem_box
+from dashboard.components.problem import attempt, escaped, last_problem
 from dashboard.components.statement_box import statement_box, statement_popover
 from dashboard.components.tuner_card import tuner_card
-from dashboard.dialogs import close_dialog, dialog_button, open_dialog
+from dashboard.dialogs import close_dialog, open_dialog
 from dashboard.snapshot import DatabaseView
-from engine.errors import CdcError
+from engine.engine import Engine
 from engine.model.job import AnyJob, CaptureParameters, CleanupParameters, Job, JobState, is_cleanup
 
 _LOOKS = {
@@ -138,8 +139,12 @@ def start_dialog(database: str) -> None:
     """Confirms a start."""
     st.write("Capture goes on where it stopped: everything committed since then is read from the log.")
     statement_box(statements.start_job(database))
-    if dialog_button("Start", key="job_start_confirm"):
-        act(lambda: state.engine().start_job(database))
+    dialog_work(
+        "Start",
+        "job_start_confirm",
+        f"Starting capture of {database}",
+        lambda engine: engine.start_job(database),
+    )
 
 
 @st.dialog("Stop capture", icon=":material/stop:", on_dismiss=close_dialog)
@@ -150,8 +155,12 @@ def stop_dialog(database: str) -> None:
         "Meanwhile the log grows and the high watermark stands still."
     )
     statement_box(statements.stop_job(database))
-    if dialog_button("Stop", key="job_stop_confirm"):
-        act(lambda: state.engine().stop_job(database))
+    dialog_work(
+        "Stop",
+        "job_stop_confirm",
+        f"Stopping capture of {database}",
+        lambda engine: engine.stop_job(database),
+    )
 
 
 @st.dialog("Restart capture", icon=":material/restart_alt:", on_dismiss=close_dialog)
@@ -160,26 +169,12 @@ def restart_dialog(database: str) -> None:
     st.write(
         "The job stops after its current cycle and starts with the configured parameters. Nothing is lost."
     )
-    if dialog_button("Restart", key="job_restart_confirm"):
-        act(lambda: _restart(database))
 
+    def restart(engine: Engine) -> None:
+        engine.stop_job(database)
+        engine.start_job(database)
 
-def _restart(database: str) -> None:
-    state.engine().stop_job(database)
-    state.engine().start_job(database)
-
-
-def act(action: Callable[[], object]) -> None:
-    """In a dialog: does it and closes it, or says why not."""
-    try:
-        with st.spinner("One moment…"):
-            action()
-    except CdcError as error:
-        problem_box(error)
-        return
-    state.changed()
-    close_dialog()
-    st.rerun()
+    dialog_work("Restart", "job_restart_confirm", f"Restarting capture of {database}", restart)
 
 
 def parameter_table(

@@ -45,15 +45,18 @@ class Dashboard:
 
     def wait(self) -> None:
         """Draws the page again once all that it had begun in the background has ended."""
-        for operation in tuple(state.all_operations()._operations.values()):
-            assert operation.wait(PATIENCE)
+        for pool in (state.all_operations(), state.dialog_runs()):
+            for operation in tuple(pool._operations.values()):
+                assert operation.wait(PATIENCE)
         self.run()
 
     def click(self, key: str) -> None:
-        """Clicks a button by its key or, in a form, its label."""
+        """Clicks a button by its key or, in a form, its label; what it confirms in a dialog is done then."""
         button = next(each for each in self.test.button if key in (each.key, each.label))
         button.click()
         self.run()
+        if key.endswith("_confirm"):
+            self.wait()
 
     def field(self, name: str) -> Any:
         """The one field of a form (`FormField`) that is drawn now."""

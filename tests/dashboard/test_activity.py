@@ -16,7 +16,7 @@ from engine.model.user import NOBODY, Role, User
 from tests.dashboard.conftest import PATIENCE, Dashboard
 
 ANN, BOB = "ann@example.com", "bob@example.com"
-POOLS = (state.all_operations, state.console_runs, state.workloads)
+POOLS = (state.all_operations, state.dialog_runs, state.console_runs, state.workloads)
 
 
 @given(role=st.sampled_from([None, *Role]), owner=st.sampled_from([ANN, BOB]))

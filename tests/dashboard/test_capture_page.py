@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from engine.engine import Engine
+from engine.errors import SourceUnreachable
 from engine.model.job import CaptureParameters, is_capture
-from tests.dashboard.conftest import PAGES, Dashboard
+from engine.sources.base import SourceTable
+from tests.dashboard.conftest import PAGES, PATIENCE, Dashboard
 
 
 @pytest.fixture
@@ -151,3 +154,35 @@ def test_a_page_has_the_controls_that_mean_something_there(tracked: str, dashboa
         "settings": {"live"},
         "learn": {"db", "live"},
     }
+
+
+def test_the_wizard_waits_for_a_slow_source_without_holding_up_the_page(
+    tracked: str, dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, read = threading.Event(), Engine.source_tables
+
+    def slow(engine: Engine, database: str) -> list[SourceTable]:
+        assert may_go_on.wait(PATIENCE)
+        return read(engine, database)
+
+    monkeypatch.setattr(Engine, "source_tables", slow)
+    dashboard.open("tables")
+    dashboard.click("t_enable")
+    assert not dashboard.test.multiselect
+    may_go_on.set()
+    dashboard.wait()
+    assert dashboard.test.multiselect("wizard_tables").options == ["public.room (2 columns)"]
+
+
+def test_the_wizard_says_why_the_source_cannot_be_read(
+    tracked: str, dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_engine: Engine, database: str) -> list[SourceTable]:
+        raise SourceUnreachable(database, "it rests")
+
+    monkeypatch.setattr(Engine, "source_tables", fail)
+    dashboard.open("tables")
+    dashboard.click("t_enable")
+    dashboard.wait()
+    assert "while reading the tables of hr" in dashboard.text
+    assert "it rests" in dashboard.text
