@@ -47,6 +47,7 @@ from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
 from engine.model.scan_session import ScanError, ScanSession
 from engine.model.source_database import SourceDatabase
+from engine.model.table_size import TableSize
 from engine.model.user import NOBODY, Membership, Role, User
 from engine.model.watermark import Watermarks
 from engine.model.workload_mix import Mix
@@ -715,6 +716,18 @@ class Engine:
         from engine.query.all_changes import change_table  # imports pyspark
 
         return change_table(self._spark(), self._lake, instance, high)
+
+    def change_table_size(self, database: str, capture_instance: str) -> TableSize | None:
+        """Rows, data files and bytes of cdc.<capture_instance>_CT, from its Delta log: no row is read.
+
+        What a scan that goes on has appended counts too. None where capture has not made the table yet.
+        Ours. Raises InvalidObjectName for an unknown instance, LakeFailed.
+        """
+        if self._control.instances.get(database, capture_instance) is None:
+            raise InvalidObjectName(f"cdc.{capture_instance}_CT")
+        from engine.lake.table_sizes import table_size  # imports pyspark
+
+        return table_size(self._lake.change_table(database, capture_instance), self._spark)
 
     def spark_session(self) -> SparkSession:
         """The agent's Spark, for SQL of one's own over these DataFrames. Raises AgentNotRunning."""

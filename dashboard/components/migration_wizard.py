@@ -228,5 +228,5 @@ def _drop_button(view: DatabaseView, instance: CaptureInstance, disabled: bool) 
         key=f"s_drop_{instance.object_id}",
         on_click=open_dialog,
         **permitted("disable_table", disabled=disabled),
-        args=(disable_dialog, instance, len(view.instances) == 1),
+        args=(disable_dialog, instance),
     )

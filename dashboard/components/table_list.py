@@ -74,7 +74,7 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
                 icon=":material/delete:",
                 key="t_disable",
                 on_click=open_dialog,
-                args=(disable_dialog, instance, len(view.instances) == 1),
+                args=(disable_dialog, instance),
                 **permitted("disable_table"),
             )
 

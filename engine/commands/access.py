@@ -109,6 +109,7 @@ ACCESS: Mapping[str, Access] = {
     "change_schema": _DATA,
     "change_files": _DATA,
     "change_table": _DATA,
+    "change_table_size": _MONITORING,
     "get_column_ordinal": _DATA,
     "has_column_changed": _DATA,
     "begin_export": Command(VIEWER, "highwater.begin_export"),

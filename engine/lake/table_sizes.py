@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import SparkSession
@@ -12,15 +13,7 @@ from engine.lake.live_files import TableVersion, live_files
 from engine.lake.parquet_files import local_folder
 from engine.lake.sql_text import delta_table
 from engine.lake.tail import TableTail
-
-
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """The newest version of a table: rows, data files and their bytes."""
-
-    rows: int
-    files: int
-    bytes: int
+from engine.model.table_size import TableSize
 
 
 def size_in_log(path: str) -> TableSize | None:
@@ -29,6 +22,17 @@ def size_in_log(path: str) -> TableSize | None:
         return _size(live_files(path))
     except TableNotFoundError:
         return None
+
+
+def table_size(path: str, spark: Callable[[], SparkSession]) -> TableSize | None:
+    """The table's size now; None where there is none. Spark is asked for what its log does not say.
+
+    Raises LakeFailed, and what ``spark`` raises.
+    """
+    if local_folder(path) is not None:
+        with suppress(DeltaError):  # a feature of the table that only Spark knows
+            return size_in_log(path)
+    return _by_spark(spark(), path)
 
 
 class TableSizes:
@@ -42,7 +46,7 @@ class TableSizes:
     def of(self, path: str) -> TableSize | None:
         """The table's size now; None where there is none. Raises LakeFailed."""
         if local_folder(path) is None:
-            return self._by_spark(path)
+            return _by_spark(self._spark, path)
         version = self._tail.version(path)
         if version is None:
             return None
@@ -54,20 +58,21 @@ class TableSizes:
         except TableNotFoundError:
             return None
         except DeltaError:  # a feature of the table that only Spark knows
-            return self._by_spark(path)
+            return _by_spark(self._spark, path)
         size = _size(table)
         self._known[path] = (table.version, size)
         return size
 
-    def _by_spark(self, path: str) -> TableSize | None:
-        name = delta_table(path)
-        with jvm_failures():
-            detail = self._spark.sql(f"DESCRIBE DETAIL {name}").first()
-            if detail is None or detail["numFiles"] is None:
-                return None
-            counted = self._spark.sql(f"SELECT count(*) FROM {name}").first()
-        assert counted is not None
-        return TableSize(int(counted[0]), int(detail["numFiles"]), int(detail["sizeInBytes"]))
+
+def _by_spark(spark: SparkSession, path: str) -> TableSize | None:
+    name = delta_table(path)
+    with jvm_failures():
+        detail = spark.sql(f"DESCRIBE DETAIL {name}").first()
+        if detail is None or detail["numFiles"] is None:
+            return None
+        counted = spark.sql(f"SELECT count(*) FROM {name}").first()
+    assert counted is not None
+    return TableSize(int(counted[0]), int(detail["numFiles"]), int(detail["sizeInBytes"]))
 
 
 def _size(table: TableVersion) -> TableSize:

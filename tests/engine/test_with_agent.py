@@ -185,3 +185,16 @@ def test_a_database_can_be_disabled_and_enabled_while_the_agent_runs(engine, tra
     engine.sync(tracked, 600)
     low, high = whole(engine, tracked)
     assert engine.get_all_changes(tracked, "hr_department", low, high).count() == 1
+
+
+def test_a_change_table_is_as_large_as_what_was_captured(engine, tracked, sql):
+    before = engine.change_table_size(tracked, "hr_department")
+    sql("INSERT INTO hr.department VALUES (1, 'Sales', 10)")
+    sql("UPDATE hr.department SET budget = 20")
+    engine.sync(tracked, 600)
+    size = engine.change_table_size(tracked, "hr_department")
+    assert (before.rows, before.bytes, size.rows) == (0, 0, 3)
+    assert size.files > 0
+    assert size.bytes > 0
+    with pytest.raises(InvalidObjectName):
+        engine.change_table_size(tracked, "nobody")

@@ -18,7 +18,7 @@ from engine.lake.publisher import Publisher
 from engine.lake.range_files import TableNotReadable, range_of_table
 from engine.lake.range_rows import range_rows
 from engine.lake.sql_text import delta_table
-from engine.lake.table_sizes import TableSizes
+from engine.lake.table_sizes import TableSizes, _by_spark
 from engine.lake.tables import Lake
 from engine.lake.tail import TableTail
 from engine.model.capture_instance import CaptureInstance
@@ -131,7 +131,7 @@ def test_rows_and_columns_are_those_of_the_version(spark: SparkSession, table: t
 def test_the_size_is_told_of_a_table_in_any_folder(spark: SparkSession, table: tuple[str, list[int]]) -> None:
     path, _ = table
     size = TableSizes(spark).of(path)
-    assert size == TableSizes(spark)._by_spark(path)
+    assert size == _by_spark(spark, path)
     assert size is not None
     assert size.rows > 0
 
