@@ -7,23 +7,25 @@ import streamlit as st
 from dashboard import state
 from dashboard.components import first_steps, series
 from dashboard.components.enable_wizard import enable_button
-from dashboard.components.table_list import instance_drawer, instance_table
+from dashboard.components.table_list import follow, instance_drawer, instance_table
 
 
-def timeline() -> None:
-    """Validity intervals, at every tick."""
+def tables() -> None:
+    """All of it at every tick: endpoints move, and others enable and disable tables too."""
+    follow()
     now = state.selected()
-    if now is not None:
+    if now is None or not now.instances:
+        return
+    chosen = instance_table(now)
+    left, drawer = st.columns([1, 1])
+    with left:
         series.validity_card(now, "t_validity")
+    with drawer:
+        instance_drawer(now, chosen)
 
 
 view = first_steps.captured()
 if view is not None:
     first_steps.refused(view)
     enable_button(view)
-    chosen = instance_table(view)
-    left, drawer = st.columns([1, 1])
-    with left:
-        state.live(timeline)
-    with drawer:
-        instance_drawer(view, chosen)
+    state.live(tables)

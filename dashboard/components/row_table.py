@@ -62,3 +62,18 @@ def _follow(key: str, rows: tuple[Hashable, ...]) -> None:
 def _place(table: Any) -> int | None:
     rows = table["selection"]["rows"]
     return int(rows[0]) if rows else None
+
+
+def keep_in_address(parameter: str, selected: str | None, typed: str | None = None) -> None:
+    """Has the address say which row is selected; a parameter that says so already is left alone.
+
+    typed: the key of a text box that chooses the rows and is in the address itself. A run that has its text
+    but not yet the address with it, since a tick was under way, would write the address without: the next
+    run does it.
+    """
+    if typed is not None and (st.session_state.get(typed) or "") != st.query_params.get(typed, ""):
+        return
+    if selected is None:
+        st.query_params.pop(parameter, None)
+    elif st.query_params.get(parameter) != selected:
+        st.query_params[parameter] = selected

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
 import pandas as pd
 import streamlit as st
 
@@ -11,47 +14,117 @@ from dashboard.components.disable_dialog import disable_dialog
 from dashboard.components.go_to import arrivals
 from dashboard.components.operation_box import operation_failure, operation_progress
 from dashboard.components.permission import permitted
-from dashboard.components.row_table import row_table
+from dashboard.components.problem import escaped
+from dashboard.components.row_table import keep_in_address, row_table
+from dashboard.components.table_size import size_text
 from dashboard.dialogs import open_dialog
 from dashboard.snapshot import DatabaseView
 from dashboard.theme import OPERATIONS, table_height
 from engine.model.capture_instance import CaptureInstance
+from engine.model.lsn import Lsn
 
 
 def instance_table(view: DatabaseView) -> CaptureInstance | None:
-    """All capture instances; returns the selected one, the first when none is."""
-    now, viewer = state.now(), state.viewer()
+    """Those of the capture instances that are searched for; the selected one, the first when none is."""
     ordered = sorted(view.instances, key=lambda i: (i.source_schema, i.source_table, i.object_id))
-    frame = pd.DataFrame(
+    shown = _searched(view, ordered)
+    if not shown:
+        st.caption("No capture instance is like that.")
+        return None
+    names = [i.capture_instance for i in shown]
+    wanted = st.query_params.get("t_ci")
+    if wanted is not None and view.instance(wanted) is None:
+        st.info(f"There is no capture instance {escaped(wanted)} any more.", icon=":material/info:")
+    row = row_table(
+        _frame(view, shown),
+        f"t_list_{arrivals()}",
+        "Capture instances",
+        14,
+        _LOOKS,
+        names.index(wanted) if wanted in names else None,
+        [(view.name, name) for name in names],
+    )
+    keep_in_address("t_ci", None if row is None else names[row], "t_q")
+    return shown[row or 0]
+
+
+def _searched(view: DatabaseView, ordered: Sequence[CaptureInstance]) -> list[CaptureInstance]:
+    """The box, how many it leaves, and how far all of them can be asked."""
+    if st.session_state.get(_ARRIVED, 0) != arrivals():  # whoever comes by "Go to" wants to see that one
+        st.session_state["t_q"] = ""
+    st.session_state[_ARRIVED] = arrivals()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        typed = st.text_input(
+            "Search",
+            key="t_q",
+            bind="query-params",
+            live=True,
+            width=300,
+            icon=":material/search:",
+            placeholder="Table, instance or role",
+            label_visibility="collapsed",
+        )
+        shown = matching(ordered, typed or "")
+        count = fmt.plural(len(ordered), "capture instance")
+        st.caption(count if len(shown) == len(ordered) else f"{fmt.number(len(shown))} of {count}")
+    return shown
+
+
+_ARRIVED = "t_arrived"
+
+
+def matching(instances: Sequence[CaptureInstance], text: str) -> list[CaptureInstance]:
+    """Those that have every word of the text in table, instance or gating role, however it is written."""
+    words = text.casefold().split()
+
+    def has_them(each: CaptureInstance) -> bool:
+        said = f"{each.source_schema}.{each.source_table} {each.capture_instance} {each.role_name or ''}"
+        return all(word in said.casefold() for word in words)
+
+    return [each for each in instances if has_them(each)]
+
+
+def _frame(view: DatabaseView, shown: Sequence[CaptureInstance]) -> pd.DataFrame:
+    marks, now, viewer = view.watermarks, state.now(), state.viewer()
+
+    def endpoint(lsn: Lsn | None, time: datetime | None) -> str:
+        return f"{fmt.lsn_short(lsn)}  {fmt.clock(time, now, viewer.zone, viewer.local)}"
+
+    high = endpoint(marks.high, marks.last_commit_time)
+    return pd.DataFrame(
         {
-            "source table": [f"{i.source_schema}.{i.source_table}" for i in ordered],
-            "capture instance": [i.capture_instance for i in ordered],
-            "since": [fmt.clock(i.create_date, now, viewer.zone, viewer.local) for i in ordered],
-            "columns": [len(i.columns) for i in ordered],
-            "key": [", ".join(i.index_column_names) or "none" for i in ordered],
-            "net": ["yes" if i.supports_net_changes else "no" for i in ordered],
-            "role": [i.role_name or "none" for i in ordered],
+            "source table": [f"{i.source_schema}.{i.source_table}" for i in shown],
+            "capture instance": [i.capture_instance for i in shown],
+            "low endpoint": [
+                fmt.NOT_ESTABLISHED if i.start_lsn is None else endpoint(i.start_lsn, view.low_time(i))
+                for i in shown
+            ],
+            "high endpoint": [fmt.DASH if i.start_lsn is None or marks.high is None else high for i in shown],
+            "columns": [len(i.columns) for i in shown],
+            "key": [", ".join(i.index_column_names) or "none" for i in shown],
+            "net": ["yes" if i.supports_net_changes else "no" for i in shown],
+            "role": [i.role_name or "none" for i in shown],
         }
     )
-    widths = {"source table": 200, "capture instance": 210}
-    columns = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
-    names = [i.capture_instance for i in ordered]
-    wanted = st.query_params.get("t_ci")
-    first = names.index(wanted) if wanted in names else None
-    row = row_table(frame, f"t_list_{arrivals()}", "Capture instances", 14, columns, first, names)
-    _keep_in_address(None if row is None else names[row])
-    return ordered[row or 0] if ordered else None
 
 
-def _keep_in_address(selected: str | None) -> None:
-    if selected is not None:
-        st.query_params["t_ci"] = selected
-    else:
-        st.query_params.pop("t_ci", None)
+_ENDS = "The short LSN and when it was committed; the full one is below the list."
+_LOOKS = {
+    "source table": st.column_config.TextColumn(width=195),
+    "capture instance": st.column_config.TextColumn(width=195),
+    "low endpoint": st.column_config.TextColumn(width=175, help=f"From here on it can be asked. {_ENDS}"),
+    "high endpoint": st.column_config.TextColumn(
+        width=175, help=f"Up to here it can be asked: the database's high watermark. {_ENDS}"
+    ),
+    "columns": st.column_config.NumberColumn(width=65),
+    "key": st.column_config.TextColumn(width=115),
+    "net": st.column_config.TextColumn(width=45),
+    "role": st.column_config.TextColumn(width=75),
+}
 
 
 def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> None:
-    """Columns, key, role, validity, functions, rows by operation; and disabling it."""
+    """Size, validity, key, role, columns, rows by operation, functions; and disabling it."""
     if instance is None:
         return
     with st.container(border=True, key="t_drawer"):
@@ -66,8 +139,13 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
         with functions:
             _functions(instance)
         with st.container(horizontal=True):
-            if st.button("Show changes", icon=":material/history:", key="t_changes"):
-                state.go_to("changes", {"c_ci": instance.capture_instance})
+            st.button(
+                "Show changes",
+                icon=":material/history:",
+                key="t_changes",
+                on_click=_leave_for,
+                args=(instance.capture_instance,),
+            )
             st.space("stretch")
             st.button(
                 "Disable",
@@ -79,23 +157,44 @@ def instance_drawer(view: DatabaseView, instance: CaptureInstance | None) -> Non
             )
 
 
+_LEAVING = "t_leaving"
+
+
+def _leave_for(capture_instance: str) -> None:
+    st.session_state[_LEAVING] = capture_instance
+
+
+def follow() -> None:
+    """Goes to the changes that a click asked for: a page can't be left in a callback."""
+    capture_instance = st.session_state.pop(_LEAVING, None)
+    if capture_instance is not None:
+        state.go_to("changes", {"c_ci": capture_instance})
+
+
 def _facts(view: DatabaseView, instance: CaptureInstance) -> None:
-    since = fmt.moment_and_age(instance.create_date, state.now())
-    low = fmt.NOT_ESTABLISHED if instance.start_lsn is None else f"`{instance.start_lsn}`"
-    high = fmt.NOT_ESTABLISHED if view.watermarks.high is None else f"`{view.watermarks.high}`"
+    marks = view.watermarks
     key = ", ".join(instance.index_column_names)
     identifier = f"{key} ({instance.index_name})" if key else "none: no net changes"
     facts = [
         ("Source table", f"`{instance.source_schema}.{instance.source_table}`"),
-        ("Enabled", since),
-        ("Low watermark", low),
-        ("High watermark", high),
+        ("Enabled", _when(instance.create_date)),
+        ("Size", size_text(view, instance)),
+        ("Low endpoint", _endpoint(instance.start_lsn, view.low_time(instance))),
+        ("High endpoint", _endpoint(marks.high, marks.last_commit_time)),
         ("Row identifier", identifier),
         ("Gating role", f"`{instance.role_name}`" if instance.role_name else "none"),
     ]
     st.table(
         [{"": name, " ": value} for name, value in facts], border=False, hide_index=True, hide_header=True
     )
+
+
+def _endpoint(lsn: Lsn | None, time: datetime | None) -> str:
+    return fmt.NOT_ESTABLISHED if lsn is None else f"`{lsn}`  {_when(time)}"
+
+
+def _when(time: datetime | None) -> str:
+    return fmt.moment_and_age(time, state.now(), state.viewer().axis_zone)
 
 
 def _columns(instance: CaptureInstance) -> None:

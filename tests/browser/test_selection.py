@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.controls import wait_for_ticks
 from tests.browser.running import DEMO, RunningHome
-from tests.browser.tables import rows, select
+from tests.browser.tables import expect_row_count, rows, select
 
 pytestmark = pytest.mark.browser
 CLIENT = ("-d", DEMO, "-c", "HumanResources_Employee")
@@ -36,3 +37,21 @@ def test_the_selected_row_stays_selected_while_newer_ones_come_on_top(
     expect(drawer.get_by_text("'first'")).to_be_visible()
     select(page, rows(page).nth(2))
     expect(drawer.get_by_text("'second'")).to_be_visible()
+
+
+def test_a_table_is_searched_for_and_selected_in_the_address(open_page: Callable[..., Page]) -> None:
+    page = open_page("/tables?live=2s")
+    select(page, rows(page).filter(has_text="HumanResources_Employee"))
+    expect(page).to_have_url(re.compile("t_ci=HumanResources_Employee"))
+    page.get_by_role("textbox", name="Search").fill("human empl")
+    expect_row_count(page, 1)
+    expect(page.get_by_text("1 of 2 capture instances")).to_be_visible()
+    expect(rows(page).first).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(re.compile("t_q=human(%20|[+])empl"))
+    expect(page.get_by_text(re.compile(r"\d rows?, \d+ files?, ")).first).to_be_visible()
+    again = open_page(page.url[page.url.index("/tables") :])
+    expect_row_count(again, 1)
+    expect(rows(again).first).to_have_attribute("aria-selected", "true")
+    page.get_by_role("textbox", name="Search").fill("department")
+    expect(page.get_by_role("heading", name="HumanResources_Department")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("t_ci="))
