@@ -1,4 +1,4 @@
-"""Scan sessions with all their columns, newest first, and the phase strip of the newest."""
+"""Scan sessions with all their columns, newest first; phases and details of the one that is selected."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import streamlit as st
 
 from dashboard import format as fmt
 from dashboard import glossary, state
+from dashboard.components.problem import escaped
+from dashboard.components.row_table import keep_in_address, row_table
+from dashboard.components.session_drawer import session_drawer
 from dashboard.format import Zone
-from dashboard.snapshot import DatabaseView
-from dashboard.theme import table_height
+from dashboard.snapshot import SESSIONS, DatabaseView
 from engine.model.scan_session import ScanError, ScanSession
 
 _TIMES = ("start_time", "end_time", "last_commit_time", "last_commit_cdc_time")
@@ -20,23 +22,41 @@ _NUMBERS = ("tran_count", "command_count", "log_record_count", "empty_scan_count
 
 
 def session_cards(view: DatabaseView) -> None:
-    """Phases of the newest session, all sessions of this agent run, and errors where there are any."""
-    proper = [session for session in view.sessions if session.session_id]
+    """All sessions of this agent run, phases of the selected or the newest, the selected in full, errors."""
     with st.container(border=True):
         st.markdown(
             "**Scan sessions** of this agent run", help="`sys.dm_cdc_log_scan_sessions`, session 0 first"
         )
-        phase_strip(max(proper, key=lambda session: session.session_id, default=None))
-        session_table(view.sessions)
+        strip = st.container()
+        selected = session_table(view)
+        with strip:
+            _phases(view, selected)
+    if selected is not None:
+        session_drawer(view, selected)
     if view.errors:
         with st.container(border=True):
             st.markdown("**Errors** of the last 32 sessions", help="`sys.dm_cdc_errors`")
             error_table(view.errors)
 
 
-def session_table(sessions: Sequence[ScanSession]) -> None:
-    """sys.dm_cdc_log_scan_sessions: the aggregate row first, then the newest sessions."""
-    ordered = sorted(sessions, key=lambda s: (s.session_id != 0, -s.session_id))
+def _phases(view: DatabaseView, selected: ScanSession | None) -> None:
+    if selected is not None and selected.session_id:
+        phase_strip(selected)
+        return
+    proper = [session for session in view.sessions if session.session_id]
+    phase_strip(max(proper, key=lambda session: session.session_id, default=None))
+
+
+def session_table(view: DatabaseView) -> ScanSession | None:
+    """sys.dm_cdc_log_scan_sessions: the aggregate row first, then the newest sessions. The selected one."""
+    ordered = sorted(view.sessions, key=lambda s: (s.session_id != 0, -s.session_id))
+    ids = [str(session.session_id) for session in ordered]
+    wanted = st.query_params.get("k_sid")
+    if wanted is not None and wanted not in ids:
+        st.info(
+            f"Session {escaped(wanted)} is not among the newest {SESSIONS} of this agent run.",
+            icon=":material/info:",
+        )
     frame = pd.DataFrame(
         [_row(session) for session in ordered], columns=[f.name for f in fields(ScanSession)]
     )
@@ -45,14 +65,17 @@ def session_table(sessions: Sequence[ScanSession]) -> None:
         "duration (s)", help="0: no CDC transaction, or under 1 s"
     )
     config["latency"] = st.column_config.NumberColumn("latency (s)", help=glossary.LATENCY)
-    st.dataframe(
+    row = row_table(
         frame,
-        hide_index=True,
-        column_config=config,
-        key="k_sessions",
-        height=table_height(len(frame), 12),
-        alt="Scan sessions",
+        "k_sessions",
+        "Scan sessions",
+        12,
+        config,
+        ids.index(wanted) if wanted in ids else None,
+        [(view.name, session.session_id, session.session_id and session.start_time) for session in ordered],
     )
+    keep_in_address("k_sid", None if row is None else ids[row])
+    return None if row is None else ordered[row]
 
 
 def _row(session: ScanSession) -> dict[str, object]:

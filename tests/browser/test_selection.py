@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.controls import wait_for_ticks
 from tests.browser.running import DEMO, RunningHome
-from tests.browser.tables import expect_row_count, rows, select
+from tests.browser.tables import cells, expect_row_count, rows, select, table
 
 pytestmark = pytest.mark.browser
 CLIENT = ("-d", DEMO, "-c", "HumanResources_Employee")
@@ -55,3 +55,27 @@ def test_a_table_is_searched_for_and_selected_in_the_address(open_page: Callable
     page.get_by_role("textbox", name="Search").fill("department")
     expect(page.get_by_role("heading", name="HumanResources_Department")).to_be_visible()
     expect(page).not_to_have_url(re.compile("t_ci="))
+
+
+def test_the_selected_scan_session_stays_and_its_address_shows_it(
+    open_page: Callable[..., Page], running_home: RunningHome
+) -> None:
+    change = 'UPDATE "HumanResources"."Department" SET "GroupName" = \'{}\' WHERE "DepartmentID" = 6'
+    running_home.execute(change.format("One session"))
+    page = open_page("/capture?live=2s")
+    newest = rows(page).nth(1)  # the first row is the aggregate
+    number = cells(newest).first.inner_text()
+    select(page, newest)
+    drawer = page.locator(".st-key-k_drawer")
+    expect(drawer.get_by_role("heading", name=f"Session {number}")).to_be_visible()
+    expect(page).to_have_url(re.compile(f"k_sid={number}$"))
+    running_home.execute(change.format("Another"))
+    running_home.execute(change.format("And another"))
+    selected = table(page).locator("tbody [role=row][aria-selected=true]")
+    expect(cells(rows(page).nth(1)).first).not_to_have_text(number)
+    expect(cells(selected).first).to_have_text(number)
+    wait_for_ticks(page, 3)
+    expect(cells(selected).first).to_have_text(number)
+    expect(drawer.get_by_role("heading", name=f"Session {number}")).to_be_visible()
+    again = open_page(f"/capture?k_sid={number}")
+    expect(again.get_by_role("heading", name=f"Session {number}")).to_be_visible()
