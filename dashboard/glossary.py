@@ -24,7 +24,9 @@ VALIDITY = (
     f"{LOW_WATERMARK}\n\n{HIGH_WATERMARK}\n\n"
     "Dashed: the retention horizon, the cleanup job's retention before the last captured commit. Dotted: the "
     "low watermark if cleanup ran now. It moves up to the first commit from the horizon on, never past what "
-    "the slowest client of the instance has acknowledged."
+    "the slowest client of the instance has acknowledged.\n\n"
+    "It spans what there is to see, whatever the range in the header; dragging zooms it, a double click "
+    "takes that back."
 )
 RANGE_ENDS = (
     "`from_lsn` and `to_lsn` lie between the low and the high watermark; both belong to the range. "

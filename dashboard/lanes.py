@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 
+from dashboard.charts.chart import TimeRange
 from dashboard.charts.lane import Bookmark, Lane
 from dashboard.format import lsn_long
+from dashboard.sessions import MAX_POINTS, align, align_up, bucket_seconds
 from dashboard.snapshot import DatabaseView
 from engine.cleanup.retention import kept_since
 from engine.model.capture_instance import CaptureInstance
 from engine.model.client import Client
 from engine.model.lsn import Lsn
 
+SHORTEST = timedelta(minutes=5)
+"""What the timeline spans at least: below that it would move on with every scan."""
+FARTHEST = 4
+"""How many times as long as the intervals the timeline may become for the retention horizon."""
+STEPS = 40
+"""Into how many steps the timeline is cut: its ends lie on them, so that it moves on now and then only."""
+
 
 def lanes(view: DatabaseView, now: datetime) -> list[Lane]:
     """A lane for each capture instance."""
     horizon = retention_horizon(view)
     return [_lane(view, instance, horizon, now) for instance in view.instances]
+
+
+def timeline(
+    shown: Sequence[Lane], now: datetime, zone: tzinfo = UTC, next_cleanup: datetime | None = None
+) -> TimeRange:
+    """What the timeline of these lanes spans: from the first there is to see to now, or the next cleanup.
+
+    Neither squeezes the intervals out of sight: a retention horizon that would leave them less than a
+    quarter of the width, and a cleanup that would take more than that, stay outside.
+    """
+    first = min((time for lane in shown for time in _times(lane)), default=now)
+    first = min(first, now - SHORTEST)
+    horizon = min((lane.horizon for lane in shown if lane.horizon is not None), default=first)
+    if now - horizon <= FARTHEST * (now - first):
+        first = min(first, horizon)
+    last = now
+    if next_cleanup is not None and now < next_cleanup <= now + (now - first) / (FARTHEST - 1):
+        last = next_cleanup
+    step = bucket_seconds((last - first) * (MAX_POINTS / STEPS))
+    return TimeRange(align(first - timedelta(seconds=step / 2), step), align_up(last, step), zone)
+
+
+def _times(lane: Lane) -> Iterator[datetime]:
+    """What of a lane is to be seen, wherever it lies."""
+    if lane.low is not None:
+        yield lane.low
+    yield from (mark.time for mark in lane.bookmarks)
 
 
 def retention_horizon(view: DatabaseView) -> datetime | None:

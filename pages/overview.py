@@ -10,6 +10,7 @@ from dashboard.components.fleet_table import fleet_table
 from dashboard.components.job_card import job_line
 from dashboard.components.kpis import kpi_row
 from dashboard.components.latest_changes import is_reading_first, latest_changes
+from dashboard.components.validity_card import validity_card
 from dashboard.components.verdict import verdict
 
 
@@ -38,7 +39,7 @@ def in_detail() -> None:
         series.throughput_card(view, "o_throughput")
     with empty:
         series.empty_scans_card(view, "o_empty")
-    series.validity_card(view, "o_validity")
+    validity_card(view, "o_validity")
 
 
 state.live(at_a_glance)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import state
-from dashboard.components import first_steps, series
+from dashboard.components import first_steps
 from dashboard.components.enable_wizard import enable_button
 from dashboard.components.table_list import follow, instance_drawer, instance_table
+from dashboard.components.validity_card import validity_card
 
 
 def tables() -> None:
@@ -19,7 +20,7 @@ def tables() -> None:
     chosen = instance_table(now)
     left, drawer = st.columns([1, 1])
     with left:
-        series.validity_card(now, "t_validity")
+        validity_card(now, "t_validity")
     with drawer:
         instance_drawer(now, chosen)
 

@@ -12,20 +12,46 @@ from dashboard import format as fmt
 from dashboard import theme
 from dashboard.charts.chart import Chart, TimeRange, mark, note, time_figure
 from dashboard.charts.lane import Lane
-from dashboard.charts.validity_marks import BAR, after_cleanup_words, bookmarks, cleanup_lines, troubles_of
+from dashboard.charts.validity_key import NOW, RANGE, add_key, key_lines
+from dashboard.charts.validity_marks import (
+    BAR,
+    after_cleanup_words,
+    bookmarks,
+    cleanup_lines,
+    earlier_horizon,
+    troubles_of,
+)
+from dashboard.sessions import align, align_up, bucket_seconds
 
 LANE = 30
 
 
-def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Chart:
+def validity_chart(
+    lanes: Sequence[Lane],
+    span: TimeRange,
+    now: datetime,
+    chosen: TimeRange | None = None,
+    next_cleanup: datetime | None = None,
+) -> Chart:
     """A lane for each instance: bar from low to high watermark, hatched tail to now = not captured yet.
 
     Dashed and dotted lines say what cleanup keeps and would keep, diamonds how far clients have come. Two
-    instances of one table stand side by side and their overlap is marked "safe to switch".
+    instances of one table stand side by side and their overlap is marked "safe to switch". ``chosen``, the
+    header's range, is a band where ``span`` is wider.
     """
-    ordered = sorted(lanes, key=lambda lane: (lane.source_table, lane.low or now), reverse=True)
+    ordered = in_order(lanes)
+    now_drawn = _standing(ordered, span, now)
+    traces = [
+        _bars(ordered, span, now_drawn, "valid", theme.ACCENT),
+        _bars(ordered, span, now_drawn, "captured, no changes", theme.ACCENT + "59"),
+        _bars(ordered, span, now_drawn, "not captured yet", theme.NEUTRAL),
+        *cleanup_lines(ordered, span, next_cleanup),
+        *bookmarks(ordered, span),
+    ]
+    band = None if chosen is None else _band(chosen, span, now_drawn)
+    drawn = {trace.name for trace in traces if _is_seen(trace, span)} | {NOW} | ({RANGE} if band else set())
+    key = key_lines(drawn, earlier_horizon(ordered, span))
     left = 16 + round(6.6 * max((len(lane.capture_instance) for lane in ordered), default=12))
-    key = _key(ordered)
     top = 10 + 18 * len(key)
     figure = time_figure(span, max(152 + top, 36 + top + LANE * len(ordered)))
     figure.update_layout(
@@ -34,7 +60,6 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
         showlegend=False,
         margin={"l": left, "r": 12, "t": top, "b": 30},
     )
-    _add_key(figure, key, left)
     figure.update_xaxes(nticks=6)
     names = [lane.capture_instance for lane in ordered]
     figure.update_yaxes(
@@ -48,67 +73,67 @@ def validity_chart(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> Cha
         tickvals=list(range(len(names))),
         ticktext=names,
     )
-    figure.add_traces(
-        [
-            _bars(ordered, span, now, "valid", theme.ACCENT),
-            _bars(ordered, span, now, "captured, no changes", theme.ACCENT + "59"),
-            _bars(ordered, span, now, "not captured yet", theme.NEUTRAL),
-            *cleanup_lines(ordered, span),
-            *bookmarks(ordered, span),
-        ]
-    )
-    _add_overlaps(figure, ordered, span, now)
+    add_key(figure, key, left)
+    if band is not None:
+        _add_band(figure, band, span)
+    figure.add_traces(traces)
+    _add_overlaps(figure, ordered, span, now_drawn)
     _add_unknown(figure, ordered)
-    mark(figure, span.at(now), theme.NEUTRAL)
+    mark(figure, span.at(now_drawn), theme.NEUTRAL)
     if not ordered:
         note(figure, "No capture instance yet")
     return Chart(figure, _alt(ordered, now), _table(ordered, span))
 
 
-_KeyPart = tuple[str, str, str]
-"""A sign, its colour (that of the text where it is empty) and what it means."""
-
-
-def _key(lanes: Sequence[Lane]) -> list[list[_KeyPart]]:
-    """What is drawn, in lines that fit a telephone."""
-    marks = [each for lane in lanes for each in lane.bookmarks]
-    bars = [
-        ("■", theme.ACCENT, "valid"),
-        ("■", theme.ACCENT + "73", "captured, no changes"),
-        ("▨", theme.NEUTRAL, "not captured yet"),
-    ]
-    cleanup = [
-        *([("┇", theme.CLEANUP, "retention horizon")] if any(lane.horizon for lane in lanes) else []),
-        *([("⁞", theme.CLEANUP, "low after cleanup")] if any(lane.low_after for lane in lanes) else []),
-        *([("◆", "", "client")] if any(not each.is_behind for each in marks) else []),
-    ]
-    behind = [("✖", theme.FAILING, "client left behind")] if any(each.is_behind for each in marks) else []
-    return [line for line in (bars, cleanup, behind) if line]
-
-
-def _add_key(figure: go.Figure, key: Sequence[Sequence[_KeyPart]], left: int) -> None:
-    """Above the names: a legend of Plotly's would take its width from the lanes."""
-    text = "<br>".join(
-        "&nbsp;&nbsp;&nbsp;".join(
-            f'<span style="color:{colour}">{sign}</span> {words}' if colour else f"{sign} {words}"
-            for sign, colour, words in line
-        )
-        for line in key
+def in_order(lanes: Sequence[Lane]) -> list[Lane]:
+    """Lanes from the bottom of the timeline to its top: the first table, and its older instance, above."""
+    return sorted(
+        lanes, key=lambda lane: (lane.source_table, lane.low is None, lane.low or datetime.max), reverse=True
     )
-    figure.add_annotation(
-        text=text,
-        align="left",
-        x=0,
-        y=1,
-        xref="paper",
+
+
+def _standing(lanes: Sequence[Lane], span: TimeRange, now: datetime) -> datetime:
+    """Now, as it is drawn: it moves on by about a pixel, or by what was captured, else the figure stands.
+
+    Never earlier than up to where the log is read: what is captured is not drawn as missing.
+    """
+    read = [min(lane.captured_until, now) for lane in lanes if lane.captured_until is not None]
+    return max(align(now, _pixel(span)), *read, span.start)
+
+
+def _pixel(span: TimeRange) -> int:
+    """Seconds that are about a pixel wide."""
+    return bucket_seconds((span.end - span.start) / 4)
+
+
+def _is_seen(trace: go.Bar | go.Scatter, span: TimeRange) -> bool:
+    """Whether anything of it is at least a pixel wide: what only zooming in shows is not in the key."""
+    if isinstance(trace, go.Scatter):
+        return bool(trace.y)
+    return any(length >= _pixel(span) * 1000 for length in trace.x)
+
+
+def _band(chosen: TimeRange, span: TimeRange, now: datetime) -> tuple[datetime, datetime] | None:
+    """What of the header's range lies in the timeline, in whole pixels; None where it is all, or nothing."""
+    pixel = _pixel(span)
+    start = max(align(chosen.start, pixel), span.start)
+    end = min(align_up(chosen.end, pixel), align_up(now, pixel), span.end)
+    is_all = start == span.start and chosen.end >= now
+    return None if is_all or end <= start else (start, end)
+
+
+def _add_band(figure: go.Figure, band: tuple[datetime, datetime], span: TimeRange) -> None:
+    figure.add_shape(
+        type="rect",
+        x0=span.at(band[0]),
+        x1=span.at(band[1]),
+        y0=0,
+        y1=1,
         yref="paper",
-        xanchor="left",
-        yanchor="bottom",
-        xshift=8 - left,
-        yshift=6,
-        showarrow=False,
-        font={"size": 12},
-        name="key",
+        line={"color": theme.ACCENT + "73", "width": 1},
+        fillcolor=theme.ACCENT + "1F",
+        layer="below",
+        name=RANGE,
     )
 
 
@@ -163,10 +188,12 @@ def _hover(lane: Lane, kind: str, interval: tuple[datetime, datetime], span: Tim
             *([] if lane.low_after is None else [after_cleanup_words(lane, span)]),
         )
         return "<br>".join(lines)
-    since = fmt.duration(round((interval[1] - interval[0]).total_seconds(), 1))
-    if kind == "not captured yet":
-        return f"<b>{lane.capture_instance}</b>: the last {since} of the log are not captured yet"
-    return f"<b>{lane.capture_instance}</b>: the log was read, nothing was committed for {since}"
+    start, end = (fmt.moment(time, span.zone) for time in interval)
+    if kind == "not captured yet":  # a time: how long ago it was would be another text at every tick
+        return f"<b>{lane.capture_instance}</b><br>the log after {start}<br>is not captured yet"
+    return (
+        f"<b>{lane.capture_instance}</b><br>the log is read to {end},<br>nothing was committed after {start}"
+    )
 
 
 def _add_overlaps(figure: go.Figure, lanes: Sequence[Lane], span: TimeRange, now: datetime) -> None:

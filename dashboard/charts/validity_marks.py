@@ -41,8 +41,10 @@ class _Line:
     is_on_bar: bool
 
 
-def cleanup_lines(lanes: Sequence[Lane], span: TimeRange) -> Iterator[go.Scatter]:
-    """The retention horizon, dashed, and the low watermark after the next cleanup, dotted."""
+def cleanup_lines(
+    lanes: Sequence[Lane], span: TimeRange, next_cleanup: datetime | None = None
+) -> Iterator[go.Scatter]:
+    """The retention horizon, dashed, the low watermark after the next cleanup, dotted, and when that is."""
     horizons = [
         _Line(
             place,
@@ -69,6 +71,19 @@ def cleanup_lines(lanes: Sequence[Lane], span: TimeRange) -> Iterator[go.Scatter
     for name, lines, dash in (("retention horizon", horizons, "dash"), ("low after cleanup", after, "dot")):
         if lines:
             yield _lines(lines, span, name, LINE, {"color": theme.CLEANUP, "width": 2, "dash": dash})
+    if next_cleanup is not None and _is_seen(next_cleanup, span):
+        hover = f"the next cleanup runs {fmt.moment(next_cleanup, span.zone)}"
+        lines = [_Line(place, next_cleanup, hover, is_on_bar=False) for place in range(len(lanes))]
+        yield _lines(lines, span, "next cleanup", 1, {"color": theme.CLEANUP, "width": 1, "dash": "dashdot"})
+
+
+def earlier_horizon(lanes: Sequence[Lane], span: TimeRange) -> str:
+    """Where the retention horizon is if it lies before the timeline, which then can't show it."""
+    earlier = [lane.horizon for lane in lanes if lane.horizon is not None and lane.horizon < span.start]
+    if not earlier:
+        return ""
+    horizon = min(earlier).astimezone(span.zone)
+    return f"◂ retention horizon earlier: {horizon:%Y-%m-%d %H:%M} {fmt.zone_name(horizon)}"
 
 
 def _is_seen(time: datetime, span: TimeRange) -> bool:

@@ -1,4 +1,4 @@
-"""The instances of one table side by side: validity lanes, and which column each captures."""
+"""The instances of one table side by side: which column each captures."""
 
 from __future__ import annotations
 
@@ -8,22 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import format as fmt
-from dashboard import glossary, state
-from dashboard.charts.validity import validity_chart
-from dashboard.components.chart_card import chart_card
-from dashboard.lanes import lanes
-from dashboard.snapshot import DatabaseView
 from dashboard.theme import table_height
 from engine.model.capture_instance import CaptureInstance
-
-
-def instance_lanes(view: DatabaseView, instances: Sequence[CaptureInstance]) -> None:
-    """A lane for each instance of the table; where two overlap it is safe to switch."""
-    names = {each.capture_instance for each in instances}
-    now = state.now()
-    mine = [lane for lane in lanes(view, now) if lane.capture_instance in names]
-    chart = validity_chart(mine, state.viewer().axis(now), now)
-    chart_card("Instances", chart, "s_lanes", glossary.VALIDITY, state.choose_range)
 
 
 def instance_columns(instances: Sequence[CaptureInstance]) -> None:

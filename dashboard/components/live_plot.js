@@ -84,7 +84,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       return
     }
     const layout = themed(figure.layout, parentElement)
-    const ticks = Math.max(2, Math.floor((plot.offsetWidth - 80) / 62))
+    const { l = 0, r = 0 } = layout.margin || {}
+    const ticks = Math.max(2, Math.floor((plot.offsetWidth - Math.max(80, l + r)) / 62))
     layout.xaxis.nticks = Math.min(layout.xaxis.nticks || ticks, ticks)
     if (plot.zoomed) layout.xaxis.range = plot.layout.xaxis.range.slice()
     plot.home = figure.layout.xaxis.range

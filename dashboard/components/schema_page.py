@@ -8,9 +8,10 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components.ddl_list import ddl_drawer, ddl_list
-from dashboard.components.instance_columns import instance_columns, instance_lanes
+from dashboard.components.instance_columns import instance_columns
 from dashboard.components.migration_wizard import migration_wizard
 from dashboard.components.problem import escaped, problem_box
+from dashboard.components.validity_card import validity_card
 from dashboard.migration import Migration, migration, tables_of
 from dashboard.snapshot import DatabaseView
 from engine.errors import CdcError
@@ -44,7 +45,8 @@ def schema_page(view: DatabaseView) -> None:
         else:
             instance_columns(tables[table])
     with right:
-        instance_lanes(view, tables[table])
+        names = {each.capture_instance for each in tables[table]}
+        validity_card(view, "s_lanes", "Instances", names)
         if chosen is not None:
             instance_columns(tables[table])
     if not at[table].is_needed:

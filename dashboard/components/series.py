@@ -7,10 +7,8 @@ from dashboard.ceilings import ceiling_steps
 from dashboard.charts.empty_scans import empty_scans_chart
 from dashboard.charts.latency import latency_chart
 from dashboard.charts.throughput import commands_chart, transactions_chart
-from dashboard.charts.validity import validity_chart
 from dashboard.components.chart_card import chart_card
 from dashboard.components.scale_switch import AUTO, LINEAR, LOG, ScaleSwitch
-from dashboard.lanes import lanes
 from dashboard.snapshot import DatabaseView
 
 LATENCY_SCALE = ScaleSwitch("k_scale", (AUTO, LOG, LINEAR))
@@ -62,10 +60,3 @@ def empty_scans_card(view: DatabaseView, key: str) -> None:
     runs = sessions.empty_runs(sessions.reaching_into(view.history, span.start), span.start)
     chart = empty_scans_chart(runs, span)
     chart_card("Empty scans in a row", chart, key, glossary.EMPTY_SCANS, state.choose_range)
-
-
-def validity_card(view: DatabaseView, key: str) -> None:
-    """Validity intervals of all capture instances."""
-    viewer, now = state.viewer(), state.now()
-    chart = validity_chart(lanes(view, now), viewer.axis(now), now)
-    chart_card("Validity intervals", chart, key, glossary.VALIDITY, state.choose_range)

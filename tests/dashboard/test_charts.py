@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +11,7 @@ import pytest
 from dashboard import theme
 from dashboard.ceilings import CeilingStep
 from dashboard.changes import fold
-from dashboard.charts.chart import TimeRange
+from dashboard.charts.chart import Chart, TimeRange
 from dashboard.charts.empty_scans import empty_scans_chart
 from dashboard.charts.lane import Bookmark, Lane
 from dashboard.charts.latency import latency_chart
@@ -179,11 +180,72 @@ def test_how_far_clients_have_come_is_marked_and_one_that_cleanup_has_passed_apa
     assert clients.startswith("etl 2026-11-21 12:05:00.000 UTC 0x05; <late> ")
 
 
-def test_what_lies_outside_the_range_is_not_drawn_but_told() -> None:
+def key_of(chart: Chart) -> str:
+    [text] = [each.text for each in chart.figure.layout.annotations if each.name == "key"]
+    return re.sub("<[^>]*>|&nbsp;", " ", text)
+
+
+def test_what_lies_outside_the_timeline_is_not_in_its_key_but_told() -> None:
     past = NOON - timedelta(days=1)
-    chart = validity_chart([marked(Bookmark("etl", "0x05", past), horizon=past, low_after=past)], HOUR, NOON)
+    away = marked(Bookmark("etl", "0x05", past), horizon=past, low_after=past)
+    chart = validity_chart([away], HOUR, NOON, next_cleanup=NOON + timedelta(days=1))
     assert {trace.type for trace in chart.figure.data} == {"bar"}
     assert chart.table["clients"].tolist() != ["—"]
+    key = key_of(chart)
+    assert not [name for name in ("low after cleanup", "next cleanup", "client", "▯") if name in key]
+    assert key.endswith("◂ retention horizon earlier: 2026-11-20 12:00 UTC")
+
+
+def test_the_key_names_what_can_be_seen() -> None:
+    read = replace(lane("a", "dbo.A", NOON), captured_until=NOON + timedelta(minutes=20, seconds=1))
+    chart = validity_chart([read], HOUR, NOON + timedelta(minutes=20, seconds=1))
+    assert "captured, no changes" not in key_of(chart)
+    assert "not captured yet" not in key_of(chart)
+    stopped = validity_chart([read], HOUR, NOON + timedelta(minutes=30))
+    assert "not captured yet" in key_of(stopped)
+
+
+def test_the_next_cleanup_is_a_line_through_all_lanes() -> None:
+    night = NOON + timedelta(minutes=50)
+    both = [lane("a", "dbo.A", NOON), lane("b", "dbo.B", None)]
+    chart = validity_chart(both, HOUR, NOON + timedelta(minutes=30), next_cleanup=night)
+    line = chart.figure.data[-1]
+    assert (line.name, set(line.x)) == ("next cleanup", {HOUR.at(night), None})
+    assert [y for y in line.y if y is not None] == [-0.5, 0, 0.5, 0.5, 1, 1.5]
+    assert "next cleanup" in key_of(chart)
+
+
+def test_the_range_in_the_header_is_a_band_where_the_timeline_is_wider() -> None:
+    now = NOON + timedelta(minutes=30)
+
+    def bands(start: int, end: int) -> list[tuple[str, str]]:
+        chosen = TimeRange(NOON + timedelta(minutes=start), NOON + timedelta(minutes=end))
+        chart = validity_chart([lane("a", "dbo.A", NOON)], HOUR, now, chosen)
+        found = [shape for shape in chart.figure.layout.shapes if shape.name == "range in the header"]
+        assert ("▯" in key_of(chart)) is bool(found)
+        return [(shape.x0[11:16], shape.x1[11:19]) for shape in found]
+
+    assert bands(15, 30) == [("12:15", "12:30:05")]
+    assert bands(-20, 10) == [("12:00", "12:10:05")]
+    assert bands(-20, 31) == bands(-20, -10) == []
+
+
+def test_a_tick_leaves_the_timeline_as_it_is_until_now_moves_by_a_pixel() -> None:
+    def drawn(second: float) -> str:
+        now = NOON + timedelta(minutes=30, seconds=second)
+        chosen = TimeRange(now - timedelta(minutes=15), now)
+        return str(validity_chart([lane("a", "dbo.A", NOON)], HOUR, now, chosen).figure.to_json())
+
+    assert drawn(0) == drawn(2) == drawn(4.9)
+    assert drawn(0) != drawn(5)
+
+
+def test_now_is_never_drawn_before_what_is_captured() -> None:
+    now = NOON + timedelta(minutes=29, seconds=4)
+    read = replace(lane("a", "dbo.A", NOON), captured_until=now - timedelta(seconds=1))
+    chart = validity_chart([read], HOUR, now)
+    assert chart.figure.layout.shapes[0].x0 == HOUR.at(now - timedelta(seconds=1))
+    assert list(chart.figure.data[2].x) == []
 
 
 def test_two_instances_of_a_table_show_where_it_is_safe_to_switch() -> None:

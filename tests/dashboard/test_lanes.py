@@ -9,8 +9,9 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts.lane import Lane
-from dashboard.lanes import lanes
+from dashboard.charts.chart import TimeRange
+from dashboard.charts.lane import Bookmark, Lane
+from dashboard.lanes import FARTHEST, STEPS, lanes, timeline
 from dashboard.snapshot import DatabaseView
 from engine.control.low_endpoints import low_endpoint_after, slowest_of
 from engine.model.client import Client
@@ -107,3 +108,59 @@ def test_a_client_that_cleanup_has_passed_is_left_behind_even_if_its_commit_is_f
 def test_what_the_slowest_client_has_at_a_time_that_nobody_knows_says_nothing() -> None:
     [lane] = lanes(replace(a_view(10, 20, a_client("etl", 15)), commit_times={}), NOW)
     assert (lane.low_after, lane.waits_for, lane.bookmarks) == (None, None, ())
+
+
+def spanned(ago: timedelta, horizon: timedelta | None = None, **values: object) -> TimeRange:
+    """The timeline of an instance whose low endpoint was committed so long ago."""
+    kept = None if horizon is None else NOW - horizon
+    return timeline([replace(a_lane(10, 20), low=NOW - ago, horizon=kept)], NOW, **values)  # type: ignore[arg-type]
+
+
+ages = st.timedeltas(timedelta(seconds=1), timedelta(days=90))
+
+
+@given(ages, st.none() | ages, st.lists(ages, max_size=3), st.none() | st.timedeltas(-WEEK, WEEK))
+def test_the_timeline_shows_all_there_is_and_little_beside_it(
+    ago: timedelta, horizon: timedelta | None, clients: list[timedelta], ahead: timedelta | None
+) -> None:
+    marks = tuple(Bookmark("etl", "0x01", NOW - each) for each in clients)
+    kept = None if horizon is None else NOW - horizon
+    lane = replace(a_lane(10, 20), low=NOW - ago, horizon=kept, bookmarks=marks)
+    span = timeline([lane], NOW, next_cleanup=None if ahead is None else NOW + ahead)
+    oldest = max([ago, *clients])
+    assert span.start < NOW - oldest
+    assert span.end > NOW
+    drawn = NOW - span.start
+    if horizon is not None and horizon <= FARTHEST * oldest:
+        assert drawn > horizon
+    if ahead is not None and timedelta() < ahead <= oldest / (FARTHEST - 1):
+        assert span.end > NOW + ahead
+    assert drawn <= max(FARTHEST * oldest, timedelta(minutes=20)) * 1.2 + timedelta(days=2)
+    assert span.end - NOW <= drawn / 2 + timedelta(days=1)
+
+
+def test_a_horizon_of_days_does_not_squeeze_a_young_interval_and_comes_into_sight_as_it_grows() -> None:
+    three_days = timedelta(days=3)
+    assert NOW - spanned(timedelta(hours=10), three_days).start < timedelta(hours=11)
+    for grown in (timedelta(hours=18), three_days, timedelta(days=4)):
+        assert NOW - spanned(grown, three_days).start > three_days
+
+
+def test_the_next_cleanup_is_in_sight_where_it_is_near() -> None:
+    night = NOW + timedelta(hours=12)
+    assert spanned(timedelta(days=3), next_cleanup=night).end >= night
+    assert spanned(timedelta(hours=1), next_cleanup=night).end < NOW + timedelta(minutes=10)
+    assert spanned(timedelta(days=3), next_cleanup=NOW - timedelta(hours=1)).end < NOW + timedelta(hours=3)
+
+
+def test_the_timeline_stands_still_for_a_fortieth_of_its_length() -> None:
+    lane = replace(a_lane(10, 20), low=NOW - timedelta(days=3), horizon=None)
+    spans = {timeline([lane], NOW + timedelta(seconds=5 * tick)) for tick in range(720)}
+    assert len(spans) <= 2
+    assert len({span.start for span in spans}) == 1
+    assert all((span.end - span.start) / STEPS <= timedelta(hours=2) for span in spans)
+
+
+def test_where_nothing_is_established_the_timeline_is_short() -> None:
+    assert timeline(lanes(a_view(None, 20), NOW), NOW).end - NOW < timedelta(minutes=1)
+    assert NOW - timeline([], NOW).start < timedelta(minutes=6)
