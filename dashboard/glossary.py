@@ -26,7 +26,7 @@ VALIDITY = (
     "low watermark if cleanup ran now. It moves up to the first commit from the horizon on, never past what "
     "the slowest client of the instance has acknowledged.\n\n"
     "It spans what there is to see, whatever the range in the header; dragging zooms it, a double click "
-    "takes that back."
+    "takes that back. A click on a lane opens the instance on page Tables."
 )
 RANGE_ENDS = (
     "`from_lsn` and `to_lsn` lie between the low and the high watermark; both belong to the range. "

@@ -30,6 +30,8 @@ from engine.errors import ControlUnreachable
 from engine.model.user import User
 from engine.settings import Settings
 
+LEAVING = "g_leaving"
+"""In the session's state: where a callback wants to go, until the app's own run goes there."""
 RANGES = {
     "15m": timedelta(minutes=15),
     "1h": timedelta(hours=1),
@@ -293,6 +295,8 @@ def live(body: Callable[[], None], at_once: bool = False) -> None:
     @wraps(body)  # the fragment is known by the body's name
     def tick() -> None:
         follow_dialog()
+        if LEAVING in st.session_state:
+            st.rerun(scope="app")  # as with a dialog: the click may have come with any part's request
         if RANGE.key in st.session_state and RANGE.chosen != drawn:
             st.rerun(scope="app")  # a chart was dragged: the header shows it
         if not _may_stay():

@@ -11,7 +11,7 @@ from dashboard.components.first_focus import first_focus
 from dashboard.dialogs import close_dialog, open_dialog
 from dashboard.going import Target
 
-_TYPED, _WHICH, _LEAVING, _ARRIVALS = "g_typed", "g_which", "g_leaving", "g_arrivals"
+_TYPED, _WHICH, _ARRIVALS = "g_typed", "g_which", "g_arrivals"
 
 
 def go_to_button() -> None:
@@ -35,7 +35,7 @@ def _open() -> None:
 @st.dialog("Go to", icon=":material/search:", on_dismiss=close_dialog)
 def go_to_dialog() -> None:
     """What is chosen or typed leads away at once; an LSN of several capture instances asks which one."""
-    if _LEAVING in st.session_state:
+    if state.LEAVING in st.session_state:
         st.rerun(scope="app")
     known = _known()
     with st.container(gap=None):
@@ -63,14 +63,24 @@ def go_to_dialog() -> None:
 
 def follow() -> None:
     """Goes where a choice leads: a page can't be left in a callback. The entry script alone calls this."""
-    target: Target | None = st.session_state.pop(_LEAVING, None)
+    target: Target | None = st.session_state.pop(state.LEAVING, None)
     if target is not None:
         st.session_state[_ARRIVALS] = arrivals() + 1
         state.go_to(target.page, target.address)
 
 
+def leave_for(target: Target) -> None:
+    """A callback's way to a page, be it the one that is open: the app's next run follows it."""
+    if target.database is not None:
+        st.session_state["db"] = target.database
+    for name, value in target.parameters.items():
+        st.session_state[name] = value  # a page that is already open goes by its widgets
+    st.session_state[state.LEAVING] = target
+    close_dialog()
+
+
 def arrivals() -> int:
-    """How often this tab came to a page by "Go to": a widget with this in its key begins anew then."""
+    """How often this tab came to a page by `leave_for`: a widget with this in its key begins anew then."""
     return int(st.session_state.get(_ARRIVALS, 0))
 
 
@@ -87,17 +97,8 @@ def _choose(key: str) -> None:
     text = st.session_state.get(key)
     found = _found(text) if key == _TYPED else _of_label(text)
     if len(found) == 1:
-        _leave_for(found[0])
+        leave_for(found[0])
 
 
 def _of_label(label: str | None) -> list[Target]:
     return [target for target in _found(st.session_state.get(_TYPED)) if target.label == label]
-
-
-def _leave_for(target: Target) -> None:
-    if target.database is not None:
-        st.session_state["db"] = target.database
-    for name, value in target.parameters.items():
-        st.session_state[name] = value  # a page that is already open goes by its widgets
-    st.session_state[_LEAVING] = target
-    close_dialog()

@@ -59,6 +59,24 @@ function watch(Plotly, plot) {
     const point = click.points[0]
     if (plot.wants.points && point) plot.tell("point", [point.x, point.y])
   })
+  plot.addEventListener("click", (click) => {
+    const place = labelAt(plot, click)
+    if (place !== null) plot.tell("point", ["", place])
+  })
+  plot.addEventListener("mousemove", (move) => {
+    plot.style.cursor = labelAt(plot, move) === null ? "" : "pointer"
+  })
+}
+
+// Names beside the plane stand for their row, which may have no point to click on.
+function labelAt(plot, { clientX, clientY }) {
+  if (!plot.wants.points) return null
+  const { xaxis, yaxis } = plot._fullLayout
+  const box = plot.getBoundingClientRect()
+  const [x, y] = [clientX - box.left, clientY - box.top - yaxis._offset]
+  const isBeside = x >= 0 && x < xaxis._offset && y >= 0 && y < yaxis._length
+  const place = isBeside ? Math.round(yaxis.p2d(y)) : NaN
+  return Number.isInteger(place) ? place : null
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

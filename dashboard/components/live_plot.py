@@ -29,7 +29,7 @@ def _component() -> Any:
 OnRange = Callable[[tuple[str, str] | None], None]
 """Hears of a range of the time axis, as the axis writes it (`TimeRange.read`); None after a double click."""
 OnPoint = Callable[[str, str], None]
-"""Hears of a point that was clicked: its x and its y."""
+"""Hears of a point that was clicked: its x and its y; of a name on the y axis no x and its place."""
 
 
 def live_plot(

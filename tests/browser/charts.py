@@ -60,3 +60,24 @@ def point_at(chart: Locator, trace: int | str) -> Position:
 def click_point(chart: Locator, trace: int) -> None:
     """Clicks the first point of a trace."""
     chart.click(position=point_at(chart, trace))
+
+
+def click_lane(chart: Locator, capture_instance: str, by_name: bool = False) -> None:
+    """Clicks an instance's bar in the validity timeline, or its name beside it."""
+    expect(chart.locator(".nsewdrag").first).to_be_attached()
+    x, y = chart.evaluate(
+        """(plot, [instance, byName]) => {
+          const { xaxis, yaxis } = plot._fullLayout
+          const lane = yaxis.ticktext.indexOf(instance)
+          const bars = plot.data.find((each) => each.name === "valid")
+          const bar = bars.y.indexOf(lane)
+          const middle = xaxis.d2p(xaxis.d2c(bars.base[bar]) + bars.x[bar] / 2)
+          return [byName ? xaxis._offset - 30 : xaxis._offset + middle, yaxis._offset + yaxis.d2p(lane)]
+        }""",
+        [capture_instance, by_name],
+    )
+    place: Position = {"x": x, "y": y}
+    chart.hover(position=place)
+    if not by_name:
+        expect(chart.locator(".hoverlayer text").first).to_be_attached()
+    chart.click(position=place)

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.theme import ROW_HEIGHT
-from tests.browser.charts import point_at
-from tests.browser.controls import expect_settled, press
+from tests.browser.charts import click_lane, drag, point_at
+from tests.browser.controls import expect_settled, press, wait_for_ticks
 from tests.browser.running import RunningHome
 from tests.browser.tables import cells
 
@@ -57,3 +57,26 @@ def test_the_worst_database_is_first_and_a_click_shows_it_with_its_client_and_wh
     # The client stands on the low watermark, which cleanup would leave where it is.
     explained = re.compile("Client etl of public_visit has|public_visit.*cleanup would take nothing now")
     expect(intervals.locator(".hoverlayer")).to_contain_text(explained)
+
+
+def test_a_lane_leads_to_its_table_and_a_zoomed_timeline_stays_so(open_page: Callable[..., Page]) -> None:
+    page = open_page("/?db=demo&live=2s")
+    timeline = page.get_by_role("figure", name=re.compile("^Validity intervals:"))
+    expect(timeline.locator(".annotation", has_text="retention horizon earlier")).to_be_attached()
+    address = page.url
+    drag(page, timeline, 0.2, 0.6)
+    read = "plot => plot.layout.xaxis.range.map(String).join()"
+    page.wait_for_function("plot => plot.zoomed", arg=timeline.element_handle())
+    zoomed = timeline.evaluate(read)
+    wait_for_ticks(page, 3)
+    assert timeline.evaluate(read) == zoomed
+    assert page.url == address
+
+    expect_settled(page)
+    click_lane(timeline, "HumanResources_Employee", by_name=True)
+    expect(page).to_have_url(re.compile("/tables.*[?&]t_ci=HumanResources_Employee"))
+    expect(page.get_by_role("heading", name="HumanResources_Employee")).to_be_visible()
+    expect_settled(page)
+    click_lane(timeline, "HumanResources_Department")
+    expect(page).to_have_url(re.compile("/tables.*[?&]t_ci=HumanResources_Department"))
+    expect(page.get_by_role("heading", name="HumanResources_Department")).to_be_visible()
