@@ -45,7 +45,7 @@ from engine.model.ddl_history import DdlHistoryRow, SchemaChange
 from engine.model.job import AnyJob, JobRun, JobType
 from engine.model.lsn import Lsn
 from engine.model.mask import is_bit_set
-from engine.model.scan_session import ScanError, ScanSession
+from engine.model.scan_session import ScanError, ScanPauses, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.table_size import TableSize
 from engine.model.user import NOBODY, Membership, Role, User
@@ -1192,6 +1192,13 @@ class Engine:
         Ids count from 1 in each run.
         """
         return self._control.sessions.since(database, since, HISTORY_SHOWN)
+
+    def scan_pauses(self, database: str, since: datetime, longer_than: timedelta) -> ScanPauses:
+        """Times that ended after ``since`` in which no scan read the log for ``longer_than``.
+
+        As far as sessions and the job's history are kept, across runs of the agent.
+        """
+        return self._control.pauses.since(database, since, longer_than)
 
     def scan_errors(self, database: str) -> list[ScanError]:
         """sys.dm_cdc_errors: errors of the last 32 sessions that had any, oldest first."""

@@ -157,6 +157,7 @@ ACCESS: Mapping[str, Access] = {
     # Monitoring
     "scan_sessions": _MONITORING,
     "session_history": _MONITORING,
+    "scan_pauses": _MONITORING,
     "scan_errors": _MONITORING,
     "slot": _MONITORING,
     "status": _MONITORING,

@@ -26,6 +26,7 @@ from engine.control.notifications import AGENT_NAME, JOBS, Listener, listen, not
 from engine.control.publication import Publication, publish
 from engine.control.scan_calls import ScanCallRepository
 from engine.control.scan_errors import ScanErrorRepository
+from engine.control.scan_pauses import ScanPauseRepository
 from engine.control.schema import (
     compactions,
     databases,
@@ -61,6 +62,7 @@ class ControlDatabase:
         self.runs = JobRunRepository(connections)
         self.capture_runs = CaptureRunRepository(connections)
         self.sessions = SessionRepository(connections)
+        self.pauses = ScanPauseRepository(connections)
         self.errors = ScanErrorRepository(connections)
         self.leases = LeaseRepository(connections)
         self.calls = ScanCallRepository(connections)

@@ -98,6 +98,22 @@ class ScanSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanPause:
+    """A time in which no scan read the log, UTC: what was committed in it was captured after it."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPauses:
+    """Pauses that are over, oldest first. Before ``known_since`` nothing is known; None: at all."""
+
+    known_since: datetime | None = None
+    pauses: tuple[ScanPause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScanError:
     """A row of sys.dm_cdc_errors; LSN texts as in ScanSession."""
 
