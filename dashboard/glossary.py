@@ -25,6 +25,8 @@ VALIDITY = (
     "Dashed: the retention horizon, the cleanup job's retention before the last captured commit. Dotted: the "
     "low watermark if cleanup ran now. It moves up to the first commit from the horizon on, never past what "
     "the slowest client of the instance has acknowledged.\n\n"
+    "Grey: for a minute or longer no scan read the log, since capture was stopped, failed or had no agent. "
+    "Intervals go on over it: what was committed meanwhile was captured afterwards.\n\n"
     "It spans what there is to see, whatever the range in the header; dragging zooms it, a double click "
     "takes that back. A click on a lane opens the instance on page Tables."
 )

@@ -87,6 +87,14 @@ class Bucket:
 PAUSE = 15.0
 """Seconds between two scans that still count as polling; after a longer pause nothing is known of it."""
 
+LONGEST_REST = timedelta(minutes=1)
+"""The least time without a scan that counts as a pause of capture, however often it polls."""
+
+
+def longest_rest(pollinginterval: int) -> timedelta:
+    """How long no scan may read the log before capture has paused: it polls, and a poll may be late."""
+    return max(LONGEST_REST, timedelta(seconds=3 * pollinginterval))
+
 
 def throughput(sessions: Sequence[ScanSession], start: datetime, end: datetime, step: int) -> list[Bucket]:
     """Transactions and commands per second for each bucket from ``start`` to ``end``.

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from dashboard.sessions import longest_rest
 from engine.engine import Engine
 from engine.errors import CdcError, ControlUnreachable
 from engine.model.alert import AlertThresholds
@@ -20,7 +21,7 @@ from engine.model.client import Client
 from engine.model.dashboard import DashboardSettings
 from engine.model.job import AnyJob, CleanupJob, Job, JobRun, JobType, is_capture, is_cleanup
 from engine.model.lsn import Lsn
-from engine.model.scan_session import ScanError, ScanSession
+from engine.model.scan_session import ScanError, ScanPauses, ScanSession
 from engine.model.source_database import SourceDatabase
 from engine.model.watermark import Watermarks
 from engine.monitoring.status import DatabaseStatus, EngineStatus
@@ -43,6 +44,9 @@ SESSIONS = 200
 HISTORY = timedelta(hours=24)
 """How far back sessions are kept for charts."""
 
+PAUSES = timedelta(days=30)
+"""How far back pauses of capture are asked for: sessions are kept no longer."""
+
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
@@ -53,8 +57,8 @@ class DatabaseView:
     """One database. ``sessions``: of the current agent run, with session 0; ``history``: across runs.
 
     Both have what `SnapshotFeed.look_at` read, and so have ``commit_times``, of low watermarks and of what
-    clients acknowledged, and ``capture_runs``, the newest first; a database that nobody looks at has none.
-    ``history`` is in order of time and without session 0.
+    clients acknowledged, ``capture_runs``, the newest first, and ``pauses``; a database that nobody looks at
+    has none. ``history`` is in order of time and without session 0.
     """
 
     database: SourceDatabase
@@ -69,6 +73,7 @@ class DatabaseView:
     has_sessions: bool = False
     commit_times: Mapping[Lsn, datetime] = field(default_factory=dict)
     capture_runs: tuple[JobRun, ...] = ()
+    pauses: ScanPauses = field(default_factory=ScanPauses)
 
     @property
     def name(self) -> str:
@@ -162,6 +167,34 @@ class _CommitTimes:
         return {lsn: time for lsn, time in self._known.items() if time is not None}
 
 
+class _Pauses:
+    """When no scan read the log of one database, read on from the sessions that were known."""
+
+    def __init__(self) -> None:
+        self._known = ScanPauses()
+        self._until: tuple[ScanSession, ...] = ()
+
+    def read_on(
+        self, engine: Engine, view: DatabaseView, history: tuple[ScanSession, ...], now: datetime
+    ) -> ScanPauses:
+        """All that are known; asked for again where the history is another."""
+        if history is self._until:
+            return self._known
+        job = view.capture_job
+        rest = longest_rest(0 if job is None else job.configured.pollinginterval)
+        since = self._until[-1].start_time - _OVERLAP if self._until else now - PAUSES
+        found = engine.scan_pauses(view.name, since, rest)
+        kept = {pause.start: pause for pause in (*self._known.pauses, *found.pauses)}
+        pauses = tuple(kept[start] for start in sorted(kept) if start >= now - PAUSES)
+        self._known = ScanPauses(self._known.known_since or found.known_since, pauses)
+        self._until = history
+        return self._known
+
+
+_OVERLAP = timedelta(hours=1)
+"""Of what was read before, what is read again: a run of the job is written after its first session."""
+
+
 def _key(row: tuple[tuple[datetime, int], ScanSession]) -> tuple[datetime, int]:
     return row[0]
 
@@ -178,6 +211,7 @@ class SnapshotFeed:
         self._ticker: threading.Thread | None = None
         self._sessions: dict[str, _Sessions] = {}
         self._commit_times: dict[str, _CommitTimes] = {}
+        self._pauses: dict[str, _Pauses] = {}
         self._looked_at: dict[str, datetime] = {}
         self._reading = threading.Lock()
         self._swapping = threading.Lock()
@@ -277,6 +311,7 @@ class SnapshotFeed:
             sessions = tuple(engine.scan_sessions(view.name, limit=SESSIONS))
             times = self._commit_times.setdefault(view.name, _CommitTimes()).of(engine, view)
             runs = tuple(_runs(engine, view.name))
+            pauses = self._pauses.setdefault(view.name, _Pauses()).read_on(engine, view, history, now)
         return replace(
             view,
             sessions=sessions,
@@ -284,6 +319,7 @@ class SnapshotFeed:
             has_sessions=True,
             commit_times=times,
             capture_runs=runs,
+            pauses=pauses,
         )
 
 

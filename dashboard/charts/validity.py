@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dashboard import format as fmt
 from dashboard import theme
-from dashboard.charts.chart import Chart, TimeRange, mark, note, time_figure
+from dashboard.charts.chart import Chart, TimeRange, gap_bands, mark, note, time_figure
 from dashboard.charts.lane import Lane
 from dashboard.charts.validity_key import NOW, RANGE, add_key, key_lines
 from dashboard.charts.validity_marks import (
@@ -21,9 +21,12 @@ from dashboard.charts.validity_marks import (
     earlier_horizon,
     troubles_of,
 )
+from dashboard.charts.validity_pauses import ROOM, pause_strips, pauses_of, seen_pauses, unknown_scans
 from dashboard.sessions import align, align_up, bucket_seconds
+from engine.model.scan_session import ScanPauses
 
 LANE = 30
+NOTHING_KNOWN = ScanPauses()
 
 
 def validity_chart(
@@ -32,12 +35,13 @@ def validity_chart(
     now: datetime,
     chosen: TimeRange | None = None,
     next_cleanup: datetime | None = None,
+    pauses: ScanPauses = NOTHING_KNOWN,
 ) -> Chart:
     """A lane for each instance: bar from low to high watermark, hatched tail to now = not captured yet.
 
     Dashed and dotted lines say what cleanup keeps and would keep, diamonds how far clients have come. Two
     instances of one table stand side by side and their overlap is marked "safe to switch". ``chosen``, the
-    header's range, is a band where ``span`` is wider.
+    header's range, is a band where ``span`` is wider; ``pauses`` are grey ones, with strips under the lanes.
     """
     ordered = in_order(lanes)
     now_drawn = _standing(ordered, span, now)
@@ -48,6 +52,9 @@ def validity_chart(
         *cleanup_lines(ordered, span, next_cleanup),
         *bookmarks(ordered, span),
     ]
+    shown_pauses = seen_pauses(pauses, span, _pixel(span))
+    strips = list(pause_strips(shown_pauses, unknown_scans(ordered, pauses, span, _pixel(span)), span))
+    traces += strips
     band = None if chosen is None else _band(chosen, span, now_drawn)
     drawn = {trace.name for trace in traces if _is_seen(trace, span)} | {NOW} | ({RANGE} if band else set())
     key = key_lines(drawn, earlier_horizon(ordered, span))
@@ -68,12 +75,13 @@ def validity_chart(
         showgrid=False,
         rangemode="normal",
         nticks=None,
-        range=[-0.5, max(1, len(names)) - 0.5],
+        range=[-0.5 - (ROOM if strips else 0), max(1, len(names)) - 0.5],
         tickmode="array",
         tickvals=list(range(len(names))),
         ticktext=names,
     )
     add_key(figure, key, left)
+    gap_bands(figure, shown_pauses, span)
     if band is not None:
         _add_band(figure, band, span)
     figure.add_traces(traces)
@@ -82,7 +90,7 @@ def validity_chart(
     mark(figure, span.at(now_drawn), theme.NEUTRAL)
     if not ordered:
         note(figure, "No capture instance yet")
-    return Chart(figure, _alt(ordered, now), _table(ordered, span))
+    return Chart(figure, _alt(ordered, now, len(shown_pauses)), _table(ordered, span, pauses))
 
 
 def in_order(lanes: Sequence[Lane]) -> list[Lane]:
@@ -225,11 +233,13 @@ def _add_unknown(figure: go.Figure, lanes: Sequence[Lane]) -> None:
             figure.add_annotation(text=text, showarrow=False, font={"size": 12}, **place)
 
 
-def _alt(lanes: Sequence[Lane], now: datetime) -> str:
+def _alt(lanes: Sequence[Lane], now: datetime, pauses: int) -> str:
     if not lanes:
         return "No capture instance yet."
     texts = [_alt_of(lane, now) for lane in reversed(lanes)]
-    return "Validity intervals: " + "; ".join(texts[:8]) + "."
+    if pauses:
+        texts = [*texts[:8], f"{fmt.plural(pauses, 'pause')} of capture"]
+    return "Validity intervals: " + "; ".join(texts[:9]) + "."
 
 
 def _alt_of(lane: Lane, now: datetime) -> str:
@@ -246,7 +256,7 @@ def _alt_of(lane: Lane, now: datetime) -> str:
     return ", ".join(parts)
 
 
-def _table(lanes: Sequence[Lane], span: TimeRange) -> pd.DataFrame:
+def _table(lanes: Sequence[Lane], span: TimeRange, pauses: ScanPauses) -> pd.DataFrame:
     rows = list(reversed(lanes))
     return pd.DataFrame(
         {
@@ -259,6 +269,7 @@ def _table(lanes: Sequence[Lane], span: TimeRange) -> pd.DataFrame:
             "retention horizon": [_time(lane.horizon, span) for lane in rows],
             "low time after cleanup": [_time(lane.low_after, span) for lane in rows],
             "cleanup waits for": [lane.waits_for or fmt.DASH for lane in rows],
+            "without a scan": [pauses_of(lane, pauses) for lane in rows],
             "clients": [_clients(lane, span) or fmt.DASH for lane in rows],
         }
     )

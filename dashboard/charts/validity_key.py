@@ -10,6 +10,8 @@ from dashboard import theme
 
 RANGE = "range in the header"
 NOW = "now"
+NO_SCAN = "no scan"
+NOT_KNOWN = "scans not known"
 
 _BARS = (
     ("■", theme.ACCENT, "valid"),
@@ -22,11 +24,13 @@ _MARKS = (
     ("¦", theme.CLEANUP, "next cleanup"),
     ("◆", "", "client"),
     ("✖", theme.FAILING, "client left behind"),
+    ("▒", theme.NEUTRAL, NO_SCAN),
+    ("░", theme.NEUTRAL, NOT_KNOWN),
     ("┊", theme.NEUTRAL, NOW),
     ("▯", theme.ACCENT, RANGE),
 )
 """Of each thing its sign, its colour (empty: that of text) and its name."""
-LINE = 56
+LINE = 62
 """Characters that fit on a telephone, of which each entry takes five beside its name."""
 
 

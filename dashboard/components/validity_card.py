@@ -28,7 +28,7 @@ def validity_card(
     shown = [lane for lane in lanes(view, now) if instances is None or lane.capture_instance in instances]
     next_cleanup = None if view.cleanup_job is None else view.cleanup_job.next_run
     span = timeline(shown, now, viewer.axis_zone, next_cleanup)
-    chart = validity_chart(shown, span, now, viewer.axis(now), next_cleanup)
+    chart = validity_chart(shown, span, now, viewer.axis(now), next_cleanup, view.pauses)
     names = [lane.capture_instance for lane in in_order(shown)]
 
     def open_lane(_time: str, place: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -26,6 +27,7 @@ from dashboard.sessions import Bucket, EmptyRun, latencies
 from engine.model.collection import BreakKind, HistoryBreak
 from engine.model.lsn import Lsn
 from engine.monitoring.forecast import LogForecast
+from engine.model.scan_session import ScanPause, ScanPauses
 from engine.sources.base import SlotState
 from tests.dashboard.test_sessions import scan
 
@@ -246,6 +248,52 @@ def test_now_is_never_drawn_before_what_is_captured() -> None:
     chart = validity_chart([read], HOUR, now)
     assert chart.figure.layout.shapes[0].x0 == HOUR.at(now - timedelta(seconds=1))
     assert list(chart.figure.data[2].x) == []
+
+
+def paused(*pauses: tuple[int, int], known_since: int = -60, lanes: Sequence[Lane] = ()) -> Chart:
+    """The timeline at half past twelve with these pauses, in minutes after noon."""
+    spans = tuple(ScanPause(NOON + timedelta(minutes=a), NOON + timedelta(minutes=b)) for a, b in pauses)
+    known = ScanPauses(NOON + timedelta(minutes=known_since), spans)
+    drawn = lanes or [lane("a", "dbo.A", NOON)]
+    return validity_chart(drawn, HOUR, NOON + timedelta(minutes=30), pauses=known)
+
+
+def test_where_no_scan_read_the_log_is_a_band_and_a_strip_that_says_so_and_the_interval_goes_on() -> None:
+    chart = paused((-10, 5), (8, 12))
+    strip = chart.figure.data[-1]
+    assert strip.name == "no scan"
+    assert [(base[11:16], length / 60000) for base, length in zip(strip.base, strip.x, strict=True)] == [
+        ("12:00", 5),
+        ("12:08", 4),
+    ]
+    assert "<b>No scan</b> read the log for 4 m 00 s" in strip.customdata[1]
+    assert max(strip.y) < chart.figure.data[0].y[0] - 0.5, "no click on it opens an instance"
+    bands = [shape.x0[11:16] for shape in chart.figure.layout.shapes if shape.name == "gap"]
+    assert bands == ["12:00", "12:08"]
+    assert chart.figure.data[0].x == paused().figure.data[0].x
+    assert "no scan" in key_of(chart)
+    assert chart.alt.endswith("2 pauses of capture.")
+    assert chart.table["without a scan"].tolist() == ["2 times, 9 m 00 s in all"]
+
+
+def test_of_scans_that_are_not_kept_the_timeline_says_that_nobody_knows() -> None:
+    chart = paused(known_since=10)
+    strip = chart.figure.data[-1]
+    assert (strip.name, strip.base[0][11:16], strip.x[0] / 60000) == ("scans not known", "12:00", 10)
+    assert "scans not known" in key_of(chart)
+    young = [lane("a", "dbo.A", NOON + timedelta(minutes=10))]
+    for same in (paused(), paused(known_since=10, lanes=young), paused(lanes=[lane("new", "dbo.B", None)])):
+        assert "scan" not in key_of(same)
+        assert same.figure.layout.yaxis.range[0] == -0.5
+
+
+def test_pauses_that_are_narrower_than_a_pixel_or_before_the_timeline_are_not_drawn() -> None:
+    brief = ScanPause(NOON + timedelta(minutes=1), NOON + timedelta(minutes=1, seconds=4))
+    long_ago = ScanPause(NOON - timedelta(hours=2), NOON - timedelta(hours=1))
+    known = ScanPauses(NOON - timedelta(hours=3), (long_ago, brief))
+    chart = validity_chart([lane("a", "dbo.A", NOON)], HOUR, NOON + timedelta(minutes=30), pauses=known)
+    assert "no scan" not in names(chart.figure)
+    assert chart.table["without a scan"].tolist() == ["1 time, 4 s in all"]
 
 
 def test_two_instances_of_a_table_show_where_it_is_safe_to_switch() -> None:

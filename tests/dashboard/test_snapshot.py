@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from dashboard.sessions import longest_rest
 from dashboard.snapshot import ATTENTION, SnapshotFeed
 from engine.engine import Engine
 from engine.errors import ControlUnreachable
@@ -75,3 +76,31 @@ def test_sessions_are_those_of_the_databases_that_somebody_looks_at(engine: Engi
     [view] = feed.refresh().databases
     assert not view.has_sessions
     feed.close()
+
+
+def test_pauses_of_capture_are_read_on_and_those_that_are_known_stay(engine: Engine, tracked: str) -> None:
+    clock, control = Clock(), engine._control
+    feed = SnapshotFeed(lambda: engine, clock)
+    begun = clock.now
+
+    def scan_after(hours: float) -> list[float]:
+        """How long each pause is that is known once a session of a second was captured."""
+        clock.now += timedelta(hours=hours)
+        session = a_session(control.sessions.begin(tracked, begun), tran_count=1)
+        control.sessions.save(tracked, replace(session, start_time=clock.now, end_time=clock.now))
+        feed.look_at(None)
+        [view] = feed.refresh().databases
+        assert view.pauses.known_since == begun
+        return [(pause.end - pause.start) / timedelta(hours=1) for pause in view.pauses.pauses]
+
+    assert scan_after(0) == []
+    assert scan_after(0.01) == []
+    assert scan_after(5) == [5]
+    assert scan_after(30) == [5, 30]  # by now the first sessions are no longer in the picture
+    assert scan_after(0.5) == [5, 30, 0.5]
+    feed.close()
+
+
+def test_a_pause_is_longer_than_the_polls_that_lie_between_scans() -> None:
+    assert longest_rest(5) == timedelta(minutes=1)
+    assert longest_rest(600) == timedelta(minutes=30)
