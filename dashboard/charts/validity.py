@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard import format as fmt
@@ -19,9 +18,9 @@ from dashboard.charts.validity_marks import (
     bookmarks,
     cleanup_lines,
     earlier_horizon,
-    troubles_of,
 )
-from dashboard.charts.validity_pauses import ROOM, pause_strips, pauses_of, seen_pauses, unknown_scans
+from dashboard.charts.validity_pauses import ROOM, pause_strips, seen_pauses, unknown_scans
+from dashboard.charts.validity_words import alt_of, table_of
 from dashboard.sessions import align, align_up, bucket_seconds
 from engine.model.scan_session import ScanPauses
 
@@ -58,29 +57,7 @@ def validity_chart(
     band = None if chosen is None else _band(chosen, span, now_drawn)
     drawn = {trace.name for trace in traces if _is_seen(trace, span)} | {NOW} | ({RANGE} if band else set())
     key = key_lines(drawn, earlier_horizon(ordered, span))
-    left = 16 + round(6.6 * max((len(lane.capture_instance) for lane in ordered), default=12))
-    top = 10 + 18 * len(key)
-    figure = time_figure(span, max(152 + top, 36 + top + LANE * len(ordered)))
-    figure.update_layout(
-        hovermode="closest",
-        barmode="overlay",
-        showlegend=False,
-        margin={"l": left, "r": 12, "t": top, "b": 30},
-    )
-    figure.update_xaxes(nticks=6)
-    names = [lane.capture_instance for lane in ordered]
-    figure.update_yaxes(
-        type="linear",
-        automargin=False,
-        showgrid=False,
-        rangemode="normal",
-        nticks=None,
-        range=[-0.5 - (ROOM if strips else 0), max(1, len(names)) - 0.5],
-        tickmode="array",
-        tickvals=list(range(len(names))),
-        ticktext=names,
-    )
-    add_key(figure, key, left)
+    figure = _frame([lane.capture_instance for lane in ordered], span, key, ROOM if strips else 0)
     gap_bands(figure, shown_pauses, span)
     if band is not None:
         _add_band(figure, band, span)
@@ -90,7 +67,34 @@ def validity_chart(
     mark(figure, span.at(now_drawn), theme.NEUTRAL)
     if not ordered:
         note(figure, "No capture instance yet")
-    return Chart(figure, _alt(ordered, now, len(shown_pauses)), _table(ordered, span, pauses))
+    return Chart(figure, alt_of(ordered, now, len(shown_pauses)), table_of(ordered, span, pauses))
+
+
+def _frame(names: Sequence[str], span: TimeRange, key: Sequence[str], below: float) -> go.Figure:
+    """The key, and under it a lane for each name; ``below``: room under the lowest, in lanes."""
+    left = 16 + round(6.6 * max(map(len, names), default=12))
+    top = 10 + 18 * len(key)
+    figure = time_figure(span, max(152 + top, 36 + top + LANE * len(names)))
+    figure.update_layout(
+        hovermode="closest",
+        barmode="overlay",
+        showlegend=False,
+        margin={"l": left, "r": 12, "t": top, "b": 30},
+    )
+    figure.update_xaxes(nticks=6)
+    figure.update_yaxes(
+        type="linear",
+        automargin=False,
+        showgrid=False,
+        rangemode="normal",
+        nticks=None,
+        range=[-0.5 - below, max(1, len(names)) - 0.5],
+        tickmode="array",
+        tickvals=list(range(len(names))),
+        ticktext=list(names),
+    )
+    add_key(figure, key, left)
+    return figure
 
 
 def in_order(lanes: Sequence[Lane]) -> list[Lane]:
@@ -231,58 +235,3 @@ def _add_unknown(figure: go.Figure, lanes: Sequence[Lane]) -> None:
             text = f"{fmt.NOT_ESTABLISHED}: capture has not met it in the log"
             place = {"x": 0.01, "xref": "paper", "xanchor": "left", "y": index}
             figure.add_annotation(text=text, showarrow=False, font={"size": 12}, **place)
-
-
-def _alt(lanes: Sequence[Lane], now: datetime, pauses: int) -> str:
-    if not lanes:
-        return "No capture instance yet."
-    texts = [_alt_of(lane, now) for lane in reversed(lanes)]
-    if pauses:
-        texts = [*texts[:8], f"{fmt.plural(pauses, 'pause')} of capture"]
-    return "Validity intervals: " + "; ".join(texts[:9]) + "."
-
-
-def _alt_of(lane: Lane, now: datetime) -> str:
-    if lane.low is None:
-        return f"{lane.capture_instance} {fmt.NOT_ESTABLISHED}"
-    parts = [f"{lane.capture_instance} from {fmt.ago(lane.low, now)} to {fmt.ago(lane.high, now)}"]
-    if lane.low_after is not None and lane.low_after != lane.low:
-        parts.append(f"after cleanup from {fmt.ago(lane.low_after, now)}")
-    if lane.waits_for is not None:
-        parts.append(f"cleanup waits for client {lane.waits_for}")
-    for each in lane.bookmarks:
-        place = "left behind at" if each.is_behind else "at"
-        parts.append(f"client {each.client} {place} {fmt.ago(each.time, now)}")
-    return ", ".join(parts)
-
-
-def _table(lanes: Sequence[Lane], span: TimeRange, pauses: ScanPauses) -> pd.DataFrame:
-    rows = list(reversed(lanes))
-    return pd.DataFrame(
-        {
-            "capture_instance": [lane.capture_instance for lane in rows],
-            "source_table": [lane.source_table for lane in rows],
-            "low watermark": [lane.low_lsn for lane in rows],
-            "low time": [fmt.moment(lane.low, span.zone) for lane in rows],
-            "high watermark": [lane.high_lsn for lane in rows],
-            "high time": [fmt.moment(lane.high, span.zone) for lane in rows],
-            "retention horizon": [_time(lane.horizon, span) for lane in rows],
-            "low time after cleanup": [_time(lane.low_after, span) for lane in rows],
-            "cleanup waits for": [lane.waits_for or fmt.DASH for lane in rows],
-            "without a scan": [pauses_of(lane, pauses) for lane in rows],
-            "clients": [_clients(lane, span) or fmt.DASH for lane in rows],
-        }
-    )
-
-
-def _time(time: datetime | None, span: TimeRange) -> str:
-    return fmt.DASH if time is None else fmt.moment(time, span.zone)
-
-
-def _clients(lane: Lane, span: TimeRange) -> str:
-    texts = (
-        " ".join([each.client, fmt.moment(each.time, span.zone), each.lsn])
-        + "".join(f" ({trouble})" for trouble in troubles_of(each))
-        for each in lane.bookmarks
-    )
-    return "; ".join(texts)

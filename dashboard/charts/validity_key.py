@@ -30,7 +30,7 @@ _MARKS = (
     ("▯", theme.ACCENT, RANGE),
 )
 """Of each thing its sign, its colour (empty: that of text) and its name."""
-LINE = 62
+LINE = 68
 """Characters that fit on a telephone, of which each entry takes five beside its name."""
 
 

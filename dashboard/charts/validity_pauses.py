@@ -12,6 +12,7 @@ from dashboard import theme
 from dashboard.charts.chart import TimeRange
 from dashboard.charts.lane import Lane
 from dashboard.charts.validity_key import NO_SCAN, NOT_KNOWN
+from dashboard.sessions import LONGEST_REST
 from engine.model.scan_session import ScanPause, ScanPauses
 
 ROOM = 0.22
@@ -30,12 +31,16 @@ def seen_pauses(pauses: ScanPauses, span: TimeRange, pixel: int) -> list[ScanPau
 def unknown_scans(
     lanes: Sequence[Lane], pauses: ScanPauses, span: TimeRange, pixel: int
 ) -> tuple[datetime, datetime] | None:
-    """The time that lanes reach back to and of which no sessions are kept; None where they all are."""
+    """The time that lanes reach back to and of which no sessions are kept; None where they all are.
+
+    The commit that establishes a lane is a moment older than the scan that met it.
+    """
     lows = [lane.low for lane in lanes if lane.low is not None]
     if pauses.known_since is None or not lows:
         return None
     start = max(min(lows), span.start)
-    return None if pauses.known_since - start < timedelta(seconds=pixel) else (start, pauses.known_since)
+    least = max(timedelta(seconds=pixel), LONGEST_REST)
+    return None if pauses.known_since - start < least else (start, pauses.known_since)
 
 
 def pause_strips(

@@ -282,7 +282,9 @@ def test_of_scans_that_are_not_kept_the_timeline_says_that_nobody_knows() -> Non
     assert (strip.name, strip.base[0][11:16], strip.x[0] / 60000) == ("scans not known", "12:00", 10)
     assert "scans not known" in key_of(chart)
     young = [lane("a", "dbo.A", NOON + timedelta(minutes=10))]
-    for same in (paused(), paused(known_since=10, lanes=young), paused(lanes=[lane("new", "dbo.B", None)])):
+    met_later = replace(young[0], low=NOON + timedelta(minutes=9, seconds=20))
+    unborn = lane("new", "dbo.B", None)
+    for same in (paused(), *(paused(known_since=10, lanes=each) for each in (young, [met_later], [unborn]))):
         assert "scan" not in key_of(same)
         assert same.figure.layout.yaxis.range[0] == -0.5
 
