@@ -168,31 +168,33 @@ class _CommitTimes:
 
 
 class _Pauses:
-    """When no scan read the log of one database, read on from the sessions that were known."""
+    """When no scan read the log of one database, read on from where it was known."""
 
     def __init__(self) -> None:
         self._known = ScanPauses()
-        self._until: tuple[ScanSession, ...] = ()
+        self._read_at: datetime | None = None
+        self._seen: tuple[ScanSession | None, datetime | None] | None = None
 
     def read_on(
-        self, engine: Engine, view: DatabaseView, history: tuple[ScanSession, ...], now: datetime
+        self, engine: Engine, view: DatabaseView, newest: ScanSession | None, now: datetime
     ) -> ScanPauses:
-        """All that are known; asked for again where the history is another."""
-        if history is self._until:
-            return self._known
+        """All that are known; asked for again where a scan has ended since, or the job changed its state."""
         job = view.capture_job
+        seen = (newest, None if job is None else job.since)
+        if seen == self._seen:
+            return self._known
         rest = longest_rest(0 if job is None else job.configured.pollinginterval)
-        since = self._until[-1].start_time - _OVERLAP if self._until else now - PAUSES
+        since = now - PAUSES if self._read_at is None else self._read_at - _OVERLAP
         found = engine.scan_pauses(view.name, since, rest)
         kept = {pause.start: pause for pause in (*self._known.pauses, *found.pauses)}
         pauses = tuple(kept[start] for start in sorted(kept) if start >= now - PAUSES)
         self._known = ScanPauses(self._known.known_since or found.known_since, pauses)
-        self._until = history
+        self._read_at, self._seen = now, seen
         return self._known
 
 
 _OVERLAP = timedelta(hours=1)
-"""Of what was read before, what is read again: a run of the job is written after its first session."""
+"""Of what was read before, what is read again: a session or a run may be written after its time."""
 
 
 def _key(row: tuple[tuple[datetime, int], ScanSession]) -> tuple[datetime, int]:
@@ -311,7 +313,8 @@ class SnapshotFeed:
             sessions = tuple(engine.scan_sessions(view.name, limit=SESSIONS))
             times = self._commit_times.setdefault(view.name, _CommitTimes()).of(engine, view)
             runs = tuple(_runs(engine, view.name))
-            pauses = self._pauses.setdefault(view.name, _Pauses()).read_on(engine, view, history, now)
+            newest = history[-1] if history else None
+            pauses = self._pauses.setdefault(view.name, _Pauses()).read_on(engine, view, newest, now)
         return replace(
             view,
             sessions=sessions,

@@ -100,6 +100,13 @@ def test_pauses_of_capture_are_read_on_and_those_that_are_known_stay(engine: Eng
     assert scan_after(0.5) == [5, 30, 0.5]
     feed.close()
 
+    clock.now += timedelta(hours=40)  # who begins to look now meets no session of the last day
+    late = SnapshotFeed(lambda: engine, clock)
+    view = late.look_at(None)
+    assert view is not None
+    assert (view.history, len(view.pauses.pauses)) == ((), 3)
+    late.close()
+
 
 def test_a_pause_is_longer_than_the_polls_that_lie_between_scans() -> None:
     assert longest_rest(5) == timedelta(minutes=1)
