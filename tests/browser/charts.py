@@ -63,16 +63,18 @@ def click_point(chart: Locator, trace: int) -> None:
 
 
 def click_lane(chart: Locator, capture_instance: str, by_name: bool = False) -> None:
-    """Clicks an instance's bar in the validity timeline, or its name beside it."""
+    """Clicks the longest bar of an instance in the validity timeline, or its name beside it."""
     expect(chart.locator(".nsewdrag").first).to_be_attached()
     x, y = chart.evaluate(
         """(plot, [instance, byName]) => {
           const { xaxis, yaxis } = plot._fullLayout
           const lane = yaxis.ticktext.indexOf(instance)
-          const bars = plot.data.find((each) => each.name === "valid")
-          const bar = bars.y.indexOf(lane)
-          const middle = xaxis.d2p(xaxis.d2c(bars.base[bar]) + bars.x[bar] / 2)
-          return [byName ? xaxis._offset - 30 : xaxis._offset + middle, yaxis._offset + yaxis.d2p(lane)]
+          const bars = plot.data.filter((each) => each.type === "bar")
+            .flatMap(({ base, x, y }) => x.map((length, bar) => ({ base: base[bar], length, lane: y[bar] })))
+            .filter((each) => each.lane === lane).sort((one, other) => other.length - one.length)
+          const beside = xaxis._offset - 30
+          const middle = () => xaxis._offset + xaxis.d2p(xaxis.d2c(bars[0].base) + bars[0].length / 2)
+          return [byName ? beside : middle(), yaxis._offset + yaxis.d2p(lane)]
         }""",
         [capture_instance, by_name],
     )
