@@ -26,8 +26,8 @@ from dashboard.log_held import LogSample, log_held_words, most_of_each, sample
 from dashboard.sessions import Bucket, EmptyRun, latencies
 from engine.model.collection import BreakKind, HistoryBreak
 from engine.model.lsn import Lsn
-from engine.monitoring.forecast import LogForecast
 from engine.model.scan_session import ScanPause, ScanPauses
+from engine.monitoring.forecast import LogForecast
 from engine.sources.base import SlotState
 from tests.dashboard.test_sessions import scan
 
